@@ -34,7 +34,7 @@ public protocol DeviceAuthenticating: Sendable {
     /// Signs a request, sends it and recovers.
     func send(
         _ request: TransportRequest, appID: String, scheme: SignatureScheme?, asserting: Bool
-    ) async throws -> TransportAnswer
+    ) async throws -> TransportResponse
 
     /// A token that any backend can check offline.
     func deviceToken(appID: String, audience: String?) async throws -> DeviceToken
@@ -88,7 +88,7 @@ extension DeviceAuthenticating {
     }
 
     /// Signs a request under the device's scheme, sends it and recovers.
-    public func send(_ request: TransportRequest, appID: String) async throws -> TransportAnswer {
+    public func send(_ request: TransportRequest, appID: String) async throws -> TransportResponse {
         try await send(request, appID: appID, scheme: nil, asserting: false)
     }
 

@@ -9,7 +9,7 @@ internal import SynheartAuth
 
 /// The answer that a host gives during its callback.
 private final class HostAnswer: Sendable {
-    let answer = Locked<TransportAnswer?>(nil)
+    let answer = Locked<TransportResponse?>(nil)
 
     static func of(_ pointer: OpaquePointer) -> HostAnswer {
         Unmanaged<HostAnswer>.fromOpaque(UnsafeRawPointer(pointer)).takeUnretainedValue()
@@ -27,7 +27,7 @@ public func setHTTPAnswer(
     else { return malformed }
     return HostAnswer.of(answer).answer.withLock { answer in
         guard answer == nil else { return malformed }
-        answer = TransportAnswer(status: Int(status), headers: fields, body: body)
+        answer = TransportResponse(status: Int(status), headers: fields, body: body)
         return 0
     }
 }
@@ -56,14 +56,14 @@ final class HostTransport: HTTPTransport {
 
     /// Sends on one of a few threads, so that a host that hangs blocks neither Swift's pool nor, at first, other requests. The
     /// SDK abandons the call at the deadline. A request that waits for a thread until then is not sent.
-    func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
+    func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
         guard let outcome = await threads.run({ self.exchange(request) }) else {
             throw TransportError("the host's HTTP client was too busy to send the request")
         }
         return try outcome.get()
     }
 
-    private typealias Outcome = Swift.Result<TransportAnswer, TransportError>
+    private typealias Outcome = Swift.Result<TransportResponse, TransportError>
 
     private func exchange(_ request: TransportRequest) -> Outcome {
         guard let send = host.table.send else { return .failure(TransportError("the host has no HTTP client")) }

@@ -11,7 +11,7 @@ public func installNativeHost(_ host: UnsafePointer<synheart_native_host>?) -> I
         let secureLoad = table.secure_load, let secureDelete = table.secure_delete
     else { return 1 }
     let host = HostTable(table)
-    let isInstalled = RuntimeFace.install(
+    let isInstalled = RuntimeHostRegistry.install(
         RuntimeHost(
             generateKey: { generateKey(host.table.context, $0) },
             signBytes: { signBytes(host.table.context, $0, $1, $2) },

@@ -56,7 +56,7 @@ public final class FakeSynheartAuth: DeviceAuthenticating {
         var calls: [Call] = []
         var failures: [Operation: [any Error]] = [:]
         var registrations: [Registration.Status] = []
-        var answers: [(urlSuffix: String, answer: TransportAnswer)] = []
+        var answers: [(urlSuffix: String, answer: TransportResponse)] = []
         var listeners: [AsyncStream<StateChange>.Continuation] = []
         var devices = 0
         var rotations: Int64 = 0
@@ -83,7 +83,7 @@ public final class FakeSynheartAuth: DeviceAuthenticating {
     public func register(as statuses: Registration.Status...) { script.withLock { $0.registrations += statuses } }
 
     /// The next request to a URL with this ending gets this answer; others get an empty 200.
-    public func answer(_ urlSuffix: String, with answer: TransportAnswer) {
+    public func answer(_ urlSuffix: String, with answer: TransportResponse) {
         script.withLock { $0.answers.append((urlSuffix, answer)) }
     }
 
@@ -153,12 +153,12 @@ public final class FakeSynheartAuth: DeviceAuthenticating {
 
     public func send(
         _ request: TransportRequest, appID: String, scheme: SignatureScheme?, asserting: Bool
-    ) async throws -> TransportAnswer {
+    ) async throws -> TransportResponse {
         try begin(.send, appID, request)
         _ = try registered(appID)
         return script.withLock { script in
             guard let index = script.answers.firstIndex(where: { request.url.hasSuffix($0.urlSuffix) }) else {
-                return TransportAnswer(status: 200).streamed(for: request)
+                return TransportResponse(status: 200).streamed(for: request)
             }
             return script.answers.remove(at: index).answer.streamed(for: request)
         }

@@ -42,7 +42,7 @@ import Testing
         #expect(try await auth.registerDevice(appID: app).status == .pending)
         #expect(try await auth.registerDevice(appID: app).status == .registered)
         auth.fail(.send, with: .fromCode("NETWORK_ERROR"), .fromCode("DEVICE_REVOKED"))
-        auth.answer("/v1/readings", with: TransportAnswer(status: 503))
+        auth.answer("/v1/readings", with: TransportResponse(status: 503))
         var codes: [SynheartAuthError.Code?] = []
         for _ in 0..<2 {
             codes.append(
@@ -81,7 +81,8 @@ import Testing
         let fake = FakeSynheartAuth()
         let auth: any DeviceAuthenticating = fake
         try await auth.registerDevice(appID: app)
-        fake.answer("/v1/readings", with: TransportAnswer(status: 201, headers: HeaderFields([("A", "b")]), body: [1]))
+        fake.answer(
+            "/v1/readings", with: TransportResponse(status: 201, headers: HeaderFields([("A", "b")]), body: [1]))
         var message = URLRequest(url: try #require(URL(string: request.url)))
         message.httpMethod = "POST"
         message.httpBody = Data("{}".utf8)
@@ -118,7 +119,7 @@ import Testing
     @Test func `a request that streams its answer gets the scripted bytes as a stream`() async throws {
         let auth = FakeSynheartAuth()
         try await auth.registerDevice(appID: app)
-        auth.answer("/export", with: TransportAnswer(status: 200, body: [1, 2]))
+        auth.answer("/export", with: TransportResponse(status: 200, body: [1, 2]))
         let request = TransportRequest(
             method: "GET", url: "https://api.test/export", headers: HeaderFields(), body: [], streamsAnswer: true)
         for expected in [[1, 2], []] as [[UInt8]] {

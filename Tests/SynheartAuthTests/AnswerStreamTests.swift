@@ -93,7 +93,7 @@ extension Heavy {
             let sdk = try phone.launch { $0.origins = SendTests.origins }
             try await sdk.registerDevice(appID: Phone.app)
             for (status, isStreamed) in [(200, true), (302, true), (404, false)] {
-                await phone.service.answer(path: "/v1/export", with: TransportAnswer(status: status, body: [1, 2]))
+                await phone.service.answer(path: "/v1/export", with: TransportResponse(status: status, body: [1, 2]))
                 let answer = try await sdk.send(
                     TransportRequest(
                         method: "GET", url: SendTests.api + "/v1/export", headers: HeaderFields(), body: [],

@@ -162,7 +162,7 @@ extension Heavy {
             }
             let path = "/v1/recordings/1"
             await phone.service.answer(path: path, with: await phone.service.answer(FakeService.Refusal(.nonceReplay)))
-            await phone.service.answer(path: path, with: TransportAnswer(status: 201))
+            await phone.service.answer(path: path, with: TransportResponse(status: 201))
             let request = TransportRequest(
                 method: "PUT", url: SendTests.api + path, headers: HeaderFields(), bodySource: source)
             #expect(try await sdk.send(request, appID: Phone.app).status == 201)

@@ -41,7 +41,7 @@ import Testing
     @Test("send signs a file's digest and passes the file to the transport")
     func sends() async throws {
         let (phone, sdk) = try await registered()
-        await phone.service.answer(path: "/v1/recordings/1", with: TransportAnswer(status: 201))
+        await phone.service.answer(path: "/v1/recordings/1", with: TransportResponse(status: 201))
         #expect(try await sdk.send(upload(path), appID: Phone.app).status == 201)
         let sent = try #require(await phone.service.requests.last)
         #expect(sent.bodyFile == path && sent.body.isEmpty)

@@ -221,7 +221,7 @@ struct GatedStorage: RecordStorage {
     func transport() async throws {
         struct Hanging: HTTPTransport {
             let asked = Locked(0)
-            func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
+            func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
                 asked.withLock { $0 += 1 }
                 await withUnsafeContinuation { (_: UnsafeContinuation<Void, Never>) in }
                 throw TransportError("never")
@@ -260,7 +260,7 @@ struct GatedStorage: RecordStorage {
             held = []
         }
 
-        func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
+        func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
             sent.append(request.url)
             if !isOpen, request.url.hasSuffix(path) { await withCheckedContinuation { held.append($0) } }
             return try await base.send(request)
@@ -303,7 +303,7 @@ struct GatedStorage: RecordStorage {
             let base: any HTTPTransport
             let clock: TestClock
             let deadlines = Locked<[Duration]>([])
-            func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
+            func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
                 if request.url.hasPrefix(SendTests.api) {
                     deadlines.withLock { $0.append(request.deadline) }
                     clock.advance(.milliseconds(700))
@@ -325,7 +325,7 @@ struct GatedStorage: RecordStorage {
         struct Slow: HTTPTransport {
             let base: any HTTPTransport
             let clock: TestClock
-            func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
+            func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
                 if request.url.hasPrefix(SendTests.api) { clock.advance(.milliseconds(1000)) }
                 return try await base.send(request)
             }

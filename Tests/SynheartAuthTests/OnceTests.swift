@@ -39,7 +39,7 @@ import Testing
         let service: FakeService
         let network: any HTTPTransport
 
-        func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
+        func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
             if request.url.hasPrefix(FakeService.origin) { return try await service.send(request) }
             return try await network.send(request)
         }

@@ -165,7 +165,7 @@ import Testing
         for item in file.codes {
             let body = ErrorBody(
                 code: item.code, message: "m", requestID: "r", serverTimestamp: UnixTime(1_709_312_345))
-            let error = ServiceVerdict.error(of: TransportAnswer(status: item.status, body: body.bytes))
+            let error = ServiceVerdict.error(of: TransportResponse(status: item.status, body: body.bytes))
             #expect(error.code.text == item.clientCode && error.isRetryable == item.retryable, "\(item.code)")
             #expect(error.recovery.rawValue == item.recovery, "\(item.code)")
         }
@@ -175,7 +175,7 @@ import Testing
     func answers() throws {
         let file: Errors = try ProtocolVectors.load("errors")
         for item in file.answers {
-            let answer = TransportAnswer(
+            let answer = TransportResponse(
                 status: item.status, headers: HeaderFields(item.headers.map { ($0[0], $0[1]) }),
                 body: Array(item.body.utf8))
             let error = ServiceVerdict.error(of: answer)

@@ -33,7 +33,7 @@ import Testing
         struct Watching: HTTPTransport {
             let base: TestNetwork
             let seen: Locked<[String?]>
-            func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
+            func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
                 if request.url.hasSuffix(Route.register.rawValue),
                     let body = try? RegisterRequest(parsing: request.body)
                 {

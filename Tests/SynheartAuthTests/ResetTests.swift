@@ -40,7 +40,7 @@ import Testing
         struct Hanging: HTTPTransport {
             let isAsked = Locked(false)
 
-            func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
+            func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
                 isAsked.withLock { $0 = true }
                 await withUnsafeContinuation { (_: UnsafeContinuation<Void, Never>) in }
                 throw TransportError("never")

@@ -9,7 +9,7 @@ import Testing
     private func verdict(_ code: ErrorCode) -> SynheartAuthError {
         let body = ErrorBody(
             code: code.rawValue, message: "m", requestID: "r", serverTimestamp: UnixTime(1_709_312_345))
-        return ServiceVerdict.error(of: TransportAnswer(status: code.httpStatus, body: body.bytes))
+        return ServiceVerdict.error(of: TransportResponse(status: code.httpStatus, body: body.bytes))
     }
 
     @Test(

@@ -23,10 +23,10 @@ import Testing
         TransportRequest(method: method, url: origin + path, headers: HeaderFields(), body: [])
     }
 
-    private func answer(_ code: ErrorCode, _ status: Int) -> TransportAnswer {
+    private func answer(_ code: ErrorCode, _ status: Int) -> TransportResponse {
         let body = ErrorBody(
             code: code.rawValue, message: "m", requestID: "r", serverTimestamp: UnixTime(TestClock.start / 1000))
-        return TransportAnswer(status: status, body: body.bytes)
+        return TransportResponse(status: status, body: body.bytes)
     }
 
     @Test(
@@ -132,7 +132,7 @@ import Testing
             $0.origins = SendTests.origins
             $0.scheme = scheme
         }
-        await phone.service.answer(path: path, with: TransportAnswer(status: 204))
+        await phone.service.answer(path: path, with: TransportResponse(status: 204))
         _ = try await sdk.send(request(method: "patch"), appID: Phone.app)
         #expect(await phone.service.requests.last?.method == method)
     }
@@ -217,7 +217,7 @@ import Testing
         await phone.service.refuse(.token, .unsupportedSigVersion)
         await phone.service.answer(
             path: Route.token.rawValue,
-            with: TransportAnswer(status: 200, body: TokenResponse(token: "t", expiresIn: 60).bytes))
+            with: TransportResponse(status: 200, body: TokenResponse(token: "t", expiresIn: 60).bytes))
         #expect(try await sdk.deviceToken(appID: Phone.app).token == "t")
         let sent = await tokens(phone)
         #expect(sent.count == 2 && !sent[0].headers.values("X-Synheart-Signature").isEmpty)

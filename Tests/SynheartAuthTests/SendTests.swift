@@ -143,7 +143,7 @@ import Testing
         let (phone, sdk, _) = try await registered()
         let lie = ErrorBody(
             code: "CLOCK_SKEW", message: "", requestID: "", serverTimestamp: UnixTime(TestClock.start / 1000 + 80_000))
-        await phone.service.answer(path: "/v1/readings?day=1", with: TransportAnswer(status: 401, body: lie.bytes))
+        await phone.service.answer(path: "/v1/readings?day=1", with: TransportResponse(status: 401, body: lie.bytes))
         await expectError(.clockSkew) { try await sdk.send(request(), appID: Phone.app) }
         #expect(try phone.record().clockOffset == ClockOffset.none)
     }
@@ -200,7 +200,7 @@ import Testing
         struct Failing: HTTPTransport {
             let base: any HTTPTransport
             let error: TransportError
-            func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
+            func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
                 if request.url.hasPrefix(FakeService.origin) { return try await base.send(request) }
                 throw error
             }
@@ -220,7 +220,7 @@ import Testing
     @Test("X-Synheart-Error counts only at status 400 or above", arguments: [200, 204, 302, 399])
     func errorHeader(status: Int) async throws {
         let (phone, sdk, _) = try await registered()
-        let answer = TransportAnswer(status: status, headers: HeaderFields([("X-Synheart-Error", "NONCE_REPLAY")]))
+        let answer = TransportResponse(status: status, headers: HeaderFields([("X-Synheart-Error", "NONCE_REPLAY")]))
         await phone.service.answer(path: "/v1/readings?day=1", with: answer)
         #expect(try await sdk.send(request(), appID: Phone.app) == answer)
     }
@@ -280,7 +280,7 @@ import Testing
         struct Waiting: HTTPTransport {
             let base: any HTTPTransport
             let copies = Locked(0)
-            func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
+            func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
                 if request.url.hasPrefix(FakeService.origin) { return try await base.send(request) }
                 copies.withLock { $0 += 1 }
                 do { try await Task.sleep(for: .seconds(3600)) } catch { throw TransportError("cancelled") }
@@ -410,7 +410,7 @@ import Testing
         arguments: [400, 401, 403, 404, 409, 500, 302])
     func otherAnswers(status: Int) async throws {
         let (phone, sdk, _) = try await registered()
-        let own = TransportAnswer(status: status, body: Array(#"{"error":"mine"}"#.utf8))
+        let own = TransportResponse(status: status, body: Array(#"{"error":"mine"}"#.utf8))
         await phone.service.answer(path: "/v1/readings?day=1", with: own)
         #expect(try await sdk.send(request(), appID: Phone.app) == own)
     }

@@ -6,11 +6,11 @@ import Testing
 /// The form of the SDK's own requests, and the answers that it accepts.
 @Suite struct ServiceClientTests {
     private struct Fixed: HTTPTransport {
-        let answer: TransportAnswer
-        func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer { answer }
+        let answer: TransportResponse
+        func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse { answer }
     }
 
-    private func outcome(of answer: TransportAnswer) async throws -> ServiceClient.Outcome {
+    private func outcome(of answer: TransportResponse) async throws -> ServiceClient.Outcome {
         let clock = TestClock()
         let client = ServiceClient(
             origin: try AuthOrigin(FakeService.origin), transport: Fixed(answer: answer), clock: clock,
@@ -21,7 +21,7 @@ import Testing
     private func refusal(_ code: String, _ status: Int, message: String = "m") -> SynheartAuthError {
         let body = ErrorBody(code: code, message: message, requestID: "r", serverTimestamp: UnixTime(1_709_312_345))
         return ServiceVerdict.error(
-            of: TransportAnswer(status: status, headers: HeaderFields([("Retry-After", "7")]), body: body.bytes))
+            of: TransportResponse(status: status, headers: HeaderFields([("Retry-After", "7")]), body: body.bytes))
     }
 
     @Test func `a request has 30 seconds, accepts JSON, and names the SDK and the type of its body`() async throws {
@@ -41,7 +41,7 @@ import Testing
 
     @Test(arguments: [(199, false), (200, true), (204, true), (299, true), (300, false), (302, false), (400, false)])
     func `only a 2xx is a success`(status: Int, isSuccess: Bool) async throws {
-        let result = try await outcome(of: TransportAnswer(status: status, body: [1])).result
+        let result = try await outcome(of: TransportResponse(status: status, body: [1])).result
         #expect((try? result.get())?.body == (isSuccess ? [1] : nil))
         if case .failure(let error) = result { #expect(error.code == .networkError) }
     }
@@ -84,7 +84,7 @@ import Testing
     func `a demand to rotate says required, and names a time`(text: String, seconds: Int64?) async throws {
         let headers = HeaderFields([("x-synheart-rotate", text)])
         #expect(ServiceVerdict.rotationDemand(headers)?.by.seconds == seconds)
-        let outcome = try await outcome(of: TransportAnswer(status: 403, headers: headers))
+        let outcome = try await outcome(of: TransportResponse(status: 403, headers: headers))
         #expect(outcome.rotationDemand?.by.seconds == seconds)
     }
 
@@ -108,7 +108,7 @@ import Testing
         let body = ErrorBody(code: "CLOCK_SKEW", message: "", requestID: "", serverTimestamp: UnixTime(1_767_226_700))
         func offset(_ status: Int, _ header: String?) async throws -> Int64? {
             let headers = HeaderFields(header.map { [("X-Synheart-Server-Time", $0)] } ?? [])
-            let answer = TransportAnswer(status: status, headers: headers, body: body.bytes)
+            let answer = TransportResponse(status: status, headers: headers, body: body.bytes)
             return try await outcome(of: answer).offset?.milliseconds
         }
         // The test clock is 1000 seconds later than this number: at 1,767,226,600.
@@ -129,7 +129,7 @@ import Testing
         let response = ChallengeResponse(
             challenge: SystemRandom().bytes(count), expiresAt: UnixTime(0), ttlSeconds: life)
         await phone.service.answer(
-            path: Route.challenge.rawValue, with: TransportAnswer(status: 200, body: response.bytes), times: 5)
+            path: Route.challenge.rawValue, with: TransportResponse(status: 200, body: response.bytes), times: 5)
         phone.attestation.fail(.unsupported)
         // After a valid challenge, the SDK asks the provider, which cannot attest here.
         await expectError(isChallenge ? .attestationUnavailable : .networkError) {

@@ -345,7 +345,7 @@ import Testing
         let sdk = try phone.launch { $0.scheme = .two }
         await phone.service.answer(
             path: Route.token.rawValue,
-            with: TransportAnswer(status: 200, body: TokenResponse(token: "t", expiresIn: 60).bytes))
+            with: TransportResponse(status: 200, body: TokenResponse(token: "t", expiresIn: 60).bytes))
         _ = try await sdk.deviceToken(appID: Phone.app)
         #expect(await phone.service.requests.last?.headers.contains(HeaderName.signatureInput) == true)
     }
@@ -388,7 +388,7 @@ import Testing
     @Test("an answer larger than allowed is an error that calls for no retry")
     func tooLarge() async throws {
         struct Large: HTTPTransport {
-            func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer { throw .tooLarge }
+            func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse { throw .tooLarge }
         }
         let (phone, _, _) = try await registered()
         let sdk = try phone.launch {
@@ -415,7 +415,7 @@ import Testing
         let (phone, sdk, _) = try await registered()
         await phone.service.answer(
             path: "/v1/a",
-            with: TransportAnswer(
+            with: TransportResponse(
                 status: 403,
                 headers: HeaderFields([
                     (HeaderName.error, "ASSERTION_REQUIRED"), (HeaderName.assertion, "required; prefix=\"/v1\""),

@@ -51,7 +51,7 @@ import Testing
 
     private func verdict(_ code: String, _ status: Int) -> SynheartAuthError {
         let body = ErrorBody(code: code, message: "m", requestID: "r", serverTimestamp: UnixTime(1_709_312_345))
-        return ServiceVerdict.error(of: TransportAnswer(status: status, body: body.bytes))
+        return ServiceVerdict.error(of: TransportResponse(status: status, body: body.bytes))
     }
 
     @Test("each refusal of the service is its error")
@@ -71,9 +71,9 @@ import Testing
     func serverTime() {
         let body = ErrorBody(
             code: "INVALID_CHALLENGE", message: "", requestID: "", serverTimestamp: UnixTime(1_709_312_345))
-        #expect(ServiceVerdict.serverTime(TransportAnswer(status: 400, body: body.bytes)) == UnixTime(1_709_312_345))
-        #expect(ServiceVerdict.serverTime(TransportAnswer(status: 399, body: body.bytes)) == nil)
-        #expect(ServiceVerdict.serverTime(TransportAnswer(status: 200, body: body.bytes)) == nil)
+        #expect(ServiceVerdict.serverTime(TransportResponse(status: 400, body: body.bytes)) == UnixTime(1_709_312_345))
+        #expect(ServiceVerdict.serverTime(TransportResponse(status: 399, body: body.bytes)) == nil)
+        #expect(ServiceVerdict.serverTime(TransportResponse(status: 200, body: body.bytes)) == nil)
     }
 
     @Test(
@@ -108,7 +108,7 @@ import Testing
     func network(status: Int) {
         #expect(verdict("SERVICE_UNAVAILABLE", status).code == .networkError)
         #expect(
-            ServiceVerdict.error(of: TransportAnswer(status: 403, body: Array("<html>".utf8))).code == .networkError)
+            ServiceVerdict.error(of: TransportResponse(status: 403, body: Array("<html>".utf8))).code == .networkError)
     }
 
     @Test(

@@ -5,8 +5,8 @@ import Testing
 
 /// The life of device tokens: how long each is used, and when the next one is fetched.
 @Suite struct TokenTests {
-    private func answer(_ token: String, expiresIn: Int64) -> TransportAnswer {
-        TransportAnswer(status: 200, body: TokenResponse(token: token, expiresIn: expiresIn).bytes)
+    private func answer(_ token: String, expiresIn: Int64) -> TransportResponse {
+        TransportResponse(status: 200, body: TokenResponse(token: token, expiresIn: expiresIn).bytes)
     }
 
     @Test(

@@ -13,7 +13,7 @@ import Testing
     private func send(
         _ answer: String?, path: String = "/", limit: Int = 1000, deadline: Duration = .seconds(5),
         over transport: URLSessionTransport = URLSessionTransport()
-    ) async throws -> Result<TransportAnswer, TransportError> {
+    ) async throws -> Result<TransportResponse, TransportError> {
         let server = try LocalServer(answer)
         defer { server.stop() }
         let request = TransportRequest(

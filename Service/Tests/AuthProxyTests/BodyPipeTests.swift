@@ -5,7 +5,7 @@ import Testing
 
 /// A body between the client and the backend.
 @Suite struct `The pipe of a body` {
-    private struct BrokenOff: Error {}
+    private struct ResponseAborted: Error {}
 
     /// Reads to the end in a separate task, as the HTTP client does.
     private func read(_ pipe: BodyPipe) -> Task<String, any Error> {
@@ -42,14 +42,14 @@ import Testing
         let pipe = BodyPipe()
         let text = read(pipe)
         await pipe.write(ByteBuffer(string: "a"))
-        pipe.finish(BrokenOff())
-        await #expect(throws: BrokenOff.self) { try await text.value }
+        pipe.finish(ResponseAborted())
+        await #expect(throws: ResponseAborted.self) { try await text.value }
     }
 
     @Test func `an error before the first read is not lost`() async throws {
         let pipe = BodyPipe()
-        pipe.finish(BrokenOff())
-        await #expect(throws: BrokenOff.self) { try await read(pipe).value }
+        pipe.finish(ResponseAborted())
+        await #expect(throws: ResponseAborted.self) { try await read(pipe).value }
     }
 
     @Test func `a reader that goes does not keep the writer waiting`() async throws {
@@ -101,8 +101,8 @@ import Testing
         let text = read(pipe)
         await pipe.write(ByteBuffer(string: "a"))
         pipe.discard()
-        pipe.finish(BrokenOff())
-        await #expect(throws: BrokenOff.self) { try await text.value }
+        pipe.finish(ResponseAborted())
+        await #expect(throws: ResponseAborted.self) { try await text.value }
     }
 
     @Test func `the last reference to an answer closes the pipe`() async throws {

@@ -113,7 +113,7 @@ struct MisbehavingTransport: HTTPTransport {
     let base: any HTTPTransport
     let misbehaviour: Misbehaviour?
 
-    func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
+    func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
         let request = changed(request)
         do throws(TransportError) {
             let answer = try await base.send(request)
@@ -142,7 +142,7 @@ struct MisbehavingTransport: HTTPTransport {
         }
     }
 
-    private func changed(_ answer: TransportAnswer) -> TransportAnswer {
+    private func changed(_ answer: TransportResponse) -> TransportResponse {
         var lines = answer.headers.lines.map { ($0.name, $0.value) }
         var status = answer.status
         switch misbehaviour {
@@ -152,7 +152,7 @@ struct MisbehavingTransport: HTTPTransport {
         case .readsCodesBelow400 where answer.headers.contains(HeaderName.error): status = max(status, 403)
         default: break
         }
-        return TransportAnswer(status: status, headers: HeaderFields(lines), body: answer.body)
+        return TransportResponse(status: status, headers: HeaderFields(lines), body: answer.body)
     }
 }
 

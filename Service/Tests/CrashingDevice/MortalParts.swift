@@ -77,7 +77,7 @@ struct MortalAttestation: AttestationProvider {
 struct MortalTransport: HTTPTransport {
     let base: any HTTPTransport
 
-    func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
+    func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
         crash_point()
         let answer = try await base.send(request)
         // The service has answered, and the SDK has stored nothing of the answer.

@@ -16,7 +16,7 @@ import Testing
         process.standardOutput = output
         try process.run()
         // If no answer arrives, the pipe ends and the test fails instead of hanging.
-        let patience = Task {
+        let timeout = Task {
             try await Task.sleep(for: .seconds(20))
             process.terminate()
         }
@@ -30,7 +30,7 @@ import Testing
         try input.fileHandleForWriting.close()
         #expect(output.fileHandleForReading.availableData.isEmpty)
         process.waitUntilExit()
-        patience.cancel()
+        timeout.cancel()
         #expect(process.terminationStatus == 0)
     }
 

@@ -31,8 +31,8 @@ import Testing
         #expect(refused.value("Retry-After").flatMap { Int($0) }.map { (1...300).contains($0) } == true)
         var ready = await WireConnection.exchange(port: service.operationsPort, probe)
         // A readiness result is cached for a second: the service may still answer with the one from before the disk was full.
-        let patience = ContinuousClock.now + .seconds(20)
-        while ready?.status == 200, ContinuousClock.now < patience {
+        let cacheEnd = ContinuousClock.now + .seconds(20)
+        while ready?.status == 200, ContinuousClock.now < cacheEnd {
             ready = await WireConnection.exchange(port: service.operationsPort, probe)
         }
         #expect(ready?.status == 503, "\(ready?.text ?? "")")

@@ -131,7 +131,7 @@ private struct World: Sendable {
 
     private func administer(
         _ method: String, _ path: String, _ body: JSONValue? = nil
-    ) async throws -> TransportAnswer {
+    ) async throws -> TransportResponse {
         try await URLSessionTransport().send(
             TransportRequest(
                 method: method, url: "\(service.operationsURL)/admin/v1/\(path)",

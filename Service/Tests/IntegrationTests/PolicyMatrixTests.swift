@@ -483,7 +483,7 @@ private final class MatrixTransport: HTTPTransport {
 
     func set(_ text: String) { credential.withLock { $0 = text } }
 
-    func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
+    func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
         let origin = "https://api.test"
         guard request.url.hasPrefix(origin) else { return try await base.send(request) }
         let question = VerifyRequest(

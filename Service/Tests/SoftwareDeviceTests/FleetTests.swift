@@ -17,7 +17,7 @@ import Testing
         var onRequest: @Sendable (TransportRequest) -> Void = { _ in }
         let requests = Locked<[TransportRequest]>([])
 
-        func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
+        func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
             requests.withLock { $0.append(request) }
             onRequest(request)
             guard let route = Route.allCases.first(where: { request.url == "http://127.0.0.1:1" + $0.rawValue }) else {
@@ -25,7 +25,7 @@ import Testing
             }
             if let answer = answers[route] {
                 guard answer.status > 0 else { throw TransportError("no listener") }
-                return TransportAnswer(status: answer.status, body: answer.body.bytes)
+                return TransportResponse(status: answer.status, body: answer.body.bytes)
             }
             let body: JSONValue =
                 switch route {
@@ -38,7 +38,7 @@ import Testing
                 case .rotateKey: .object(RotateKeyResponse(effectiveAt: UnixTime(1_795_000_000)).json)
                 default: [:]
                 }
-            return TransportAnswer(status: 200, body: body.bytes)
+            return TransportResponse(status: 200, body: body.bytes)
         }
     }
 

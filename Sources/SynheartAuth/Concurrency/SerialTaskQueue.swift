@@ -3,7 +3,7 @@ internal import Bytes
 /// Runs bodies one after another, in the order of their calls.
 actor SerialTaskQueue {
     /// The longest time that a body waits for its turn.
-    struct Patience: Sendable {
+    struct WaitLimit: Sendable {
         let limit: Duration
         let sleeper: any Sleeper
         /// The error after the limit. The body then never runs.
@@ -19,20 +19,20 @@ actor SerialTaskQueue {
     /// Runs `body` after everything queued before it. Cancelling the caller ends its wait, but the body still runs.
     ///
     /// - Parameters:
-    ///   - patience: How long the body waits; nil if the caller limits its own wait.
+    ///   - waitLimit: How long the body waits; nil if the caller limits its own wait.
     ///   - body: The body.
     func run<Value: Sendable>(
-        _ patience: Patience? = nil, _ body: @escaping @Sendable () async throws(SynheartAuthError) -> Value
+        _ waitLimit: WaitLimit? = nil, _ body: @escaping @Sendable () async throws(SynheartAuthError) -> Value
     ) async throws(SynheartAuthError) -> Value {
         let previous = last
         let turn = Locked(Turn.waiting)
         let answer = OnceValue<Result<Value, SynheartAuthError>>()
-        let timer = patience.map { patience in
+        let timer = waitLimit.map { waitLimit in
             Task<Void, Never> {
-                guard (try? await patience.sleeper.sleep(for: patience.limit, .deadline)) != nil,
+                guard (try? await waitLimit.sleeper.sleep(for: waitLimit.limit, .deadline)) != nil,
                     Self.move(turn, to: .givenUp)
                 else { return }
-                answer.give(.failure(patience.failure))
+                answer.give(.failure(waitLimit.failure))
             }
         }
         let task = Task<Result<Value, SynheartAuthError>, Never> { await answer.value }

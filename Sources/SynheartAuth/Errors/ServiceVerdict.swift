@@ -6,7 +6,7 @@ enum ServiceVerdict {
     /// page, is a network error.
     ///
     /// - Parameter origin: The origin of the answer.
-    static func error(of answer: TransportAnswer, from origin: RequestOrigin? = nil) -> SynheartAuthError {
+    static func error(of answer: TransportResponse, from origin: RequestOrigin? = nil) -> SynheartAuthError {
         let retryAfter = retryAfter(answer.headers)
         guard let refusal = refusal(answer) else {
             return SynheartAuthError(
@@ -38,7 +38,7 @@ enum ServiceVerdict {
     }
 
     /// The refusal in a 4xx or 5xx; nil if the answer is not in the contract's form.
-    static func refusal(_ answer: TransportAnswer) -> Refusal? {
+    static func refusal(_ answer: TransportResponse) -> Refusal? {
         guard (400..<600).contains(answer.status) else { return nil }
         if let body = try? ErrorBody(parsing: answer.body) {
             return Refusal(code: body.code, message: body.message, serverTime: body.serverTimestamp)
@@ -51,7 +51,7 @@ enum ServiceVerdict {
 
     /// Whether the answer excludes that the request had an effect: a refusal of the contract that precedes the acceptance of
     /// requests.
-    static func excludesEffect(_ answer: TransportAnswer) -> Bool {
+    static func excludesEffect(_ answer: TransportResponse) -> Bool {
         guard (400..<500).contains(answer.status), answer.status != 429,
             let code = refusal(answer).flatMap({ ErrorCode(rawValue: $0.code) })
         else { return false }
@@ -59,7 +59,7 @@ enum ServiceVerdict {
     }
 
     /// The value of `X-Synheart-Server-Time`; without it the `server_timestamp` of a refusal.
-    static func serverTime(_ answer: TransportAnswer) -> UnixTime? {
+    static func serverTime(_ answer: TransportResponse) -> UnixTime? {
         if let text = try? answer.headers.atMostOne(HeaderName.serverTime) { return try? UnixTime(header: text) }
         guard answer.status >= 400 else { return nil }
         return (try? ErrorBody(parsing: answer.body))?.serverTimestamp

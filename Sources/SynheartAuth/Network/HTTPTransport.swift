@@ -8,13 +8,13 @@ public import AuthContract
 public protocol HTTPTransport: Sendable {
     /// Sends the request. Throws if no answer came, or one that is larger than the request allows, or if the request cannot be
     /// sent as it is. If the request streams its answer, returns with the answer's head, or with the complete body as bytes.
-    func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer
+    func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse
 }
 
 extension HTTPTransport {
     /// Sends the request and abandons the transport at the deadline.
-    func send(_ request: TransportRequest, _ sleeper: any Sleeper) async throws(TransportError) -> TransportAnswer {
-        let answer = await withDeadline(request.deadline, sleeper) { () -> Result<TransportAnswer, TransportError> in
+    func send(_ request: TransportRequest, _ sleeper: any Sleeper) async throws(TransportError) -> TransportResponse {
+        let answer = await withDeadline(request.deadline, sleeper) { () -> Result<TransportResponse, TransportError> in
             do throws(TransportError) { return .success(try await send(request)) } catch { return .failure(error) }
         }
         guard let answer else { throw TransportError("no answer in time") }
@@ -40,7 +40,7 @@ public struct TransportRequest: Sendable, Hashable {
     public let deadline: Duration
     /// The most bytes of the answer's body, unless it is streamed.
     public let maximumAnswer: Int
-    /// Whether the body of a 2xx or 3xx is ``TransportAnswer/stream`` instead of bytes. The deadline then ends with the answer's head.
+    /// Whether the body of a 2xx or 3xx is ``TransportResponse/stream`` instead of bytes. The deadline then ends with the answer's head.
     public let streamsAnswer: Bool
 
     /// The usual limit of an answer: 4 MiB.
@@ -95,7 +95,7 @@ public struct TransportRequest: Sendable, Hashable {
 }
 
 /// One HTTP answer.
-public struct TransportAnswer: Sendable, Hashable {
+public struct TransportResponse: Sendable, Hashable {
     /// The status code.
     public let status: Int
     /// The header lines.
@@ -122,9 +122,9 @@ public struct TransportAnswer: Sendable, Hashable {
     }
 
     /// The answer with its body as a stream, if the request asked for one. A transport may answer such a request with bytes.
-    package func streamed(for request: TransportRequest) -> TransportAnswer {
+    package func streamed(for request: TransportRequest) -> TransportResponse {
         guard request.streamsAnswer, stream == nil, status < 400 else { return self }
-        return TransportAnswer(status: status, headers: headers, stream: AnswerStream(body))
+        return TransportResponse(status: status, headers: headers, stream: AnswerStream(body))
     }
 }
 

@@ -57,7 +57,7 @@ struct ServiceClient: Sendable {
         }
     }
 
-    private func outcome(of answer: TransportAnswer, sentAt: Duration) -> Outcome {
+    private func outcome(of answer: TransportResponse, sentAt: Duration) -> Outcome {
         let receivedAt = clock.wallMilliseconds
         let roundTrip = clock.continuous - sentAt
         let serverTime = ServiceVerdict.serverTime(answer)

@@ -69,7 +69,7 @@ public final class URLSessionTransport: HTTPTransport {
     /// Sends the request. A redirect, or a demand for a password, is returned as the answer.
     ///
     /// URLSession escapes some characters of a URL itself. A signature covers the URL as it is sent, so such a URL is refused.
-    public func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
+    public func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
         guard let url = URL(string: request.url), url.absoluteString == request.url else {
             throw TransportError("the URL has characters that must be escaped", isUnsendable: true)
         }
@@ -111,7 +111,7 @@ public final class URLSessionTransport: HTTPTransport {
 
     private static func exchange(
         _ message: URLRequest, _ request: TransportRequest, _ body: SentBody?, _ deadline: Duration, _ shared: Shared
-    ) async throws(TransportError) -> TransportAnswer {
+    ) async throws(TransportError) -> TransportResponse {
         let task: URLSessionDataTask
         do {
             task =
@@ -133,7 +133,7 @@ public final class URLSessionTransport: HTTPTransport {
 /// A streaming exchange returns the head, and ends when its stream does.
 final class URLSessionExchanges: NSObject, URLSessionDataDelegate {
     private struct Exchange: Sendable {
-        let continuation: CheckedContinuation<Result<TransportAnswer, TransportError>, Never>
+        let continuation: CheckedContinuation<Result<TransportResponse, TransportError>, Never>
         let limit: Int
         let streams: Bool
         var body: [UInt8] = []
@@ -147,7 +147,7 @@ final class URLSessionExchanges: NSObject, URLSessionDataDelegate {
 
     func run(
         _ task: URLSessionDataTask, limit: Int, deadline: Duration, streams: Bool, body: BodySource? = nil
-    ) async throws(TransportError) -> TransportAnswer {
+    ) async throws(TransportError) -> TransportResponse {
         let identifier = task.taskIdentifier
         if let body { bodies.withLock { $0[identifier] = body } }
         let timer = Task {
@@ -169,10 +169,10 @@ final class URLSessionExchanges: NSObject, URLSessionDataDelegate {
         }.get()
     }
 
-    private static let cancelled = Result<TransportAnswer, TransportError>.failure(TransportError("cancelled"))
+    private static let cancelled = Result<TransportResponse, TransportError>.failure(TransportError("cancelled"))
 
     /// Ends an exchange without an answer. The task is cancelled before its caller continues, because the caller then releases the body.
-    private func stop(_ task: URLSessionTask, _ result: Result<TransportAnswer, TransportError>) {
+    private func stop(_ task: URLSessionTask, _ result: Result<TransportResponse, TransportError>) {
         let exchange = running.withLock { $0.removeValue(forKey: task.taskIdentifier) }
         task.cancel()
         exchange?.continuation.resume(returning: result)
@@ -218,7 +218,7 @@ final class URLSessionExchanges: NSObject, URLSessionDataDelegate {
         streaming.withLock { $0[identifier] = buffer }
         exchange.continuation.resume(
             returning: .success(
-                TransportAnswer(
+                TransportResponse(
                     status: response.statusCode, headers: Self.headers(response), stream: buffer.stream)))
     }
 
@@ -255,8 +255,8 @@ final class URLSessionExchanges: NSObject, URLSessionDataDelegate {
         exchange.continuation.resume(returning: .success(Self.answer(response, exchange.body)))
     }
 
-    private static func answer(_ response: HTTPURLResponse, _ body: [UInt8]) -> TransportAnswer {
-        TransportAnswer(status: response.statusCode, headers: headers(response), body: body)
+    private static func answer(_ response: HTTPURLResponse, _ body: [UInt8]) -> TransportResponse {
+        TransportResponse(status: response.statusCode, headers: headers(response), body: body)
     }
 
     private static func headers(_ response: HTTPURLResponse) -> HeaderFields {

@@ -72,8 +72,8 @@ struct Rotator: Sendable {
         if isChainNeeded { try await forgetKey() }
         let newKey = try await makeKey(for: deviceID, challenge: isChainNeeded ? challenge.bytes : nil)
         // Its assertion's counter must arrive in order too.
-        let patience = SerialTaskQueue.Patience.forAssertions(.seconds(30), context.sleeper)
-        return try await context.assertions.run(patience) { () async throws(SynheartAuthError) in
+        let waitLimit = SerialTaskQueue.WaitLimit.forAssertions(.seconds(30), context.sleeper)
+        return try await context.assertions.run(waitLimit) { () async throws(SynheartAuthError) in
             try await send(newKey, deviceID, record, try await evidence.make(for: newKey.publicKey, challenge))
         }
     }

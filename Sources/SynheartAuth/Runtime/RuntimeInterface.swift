@@ -11,7 +11,7 @@
 /// Concurrent callers, in any process, get the same key.
 @_cdecl("synheart_native_swift_generate_key")
 public func synheart_native_generate_key(_ deviceID: UnsafePointer<CChar>?) -> UnsafeMutablePointer<CChar>? {
-    RuntimeFace.host.generateKey(deviceID)
+    RuntimeHostRegistry.host.generateKey(deviceID)
 }
 
 /// base64url(r || s) of the ECDSA signature over SHA-256 of these bytes; nil on failure.
@@ -19,7 +19,7 @@ public func synheart_native_generate_key(_ deviceID: UnsafePointer<CChar>?) -> U
 public func synheart_native_sign_bytes(
     _ deviceID: UnsafePointer<CChar>?, _ data: UnsafePointer<UInt8>?, _ length: Int
 ) -> UnsafeMutablePointer<CChar>? {
-    RuntimeFace.host.signBytes(deviceID, data, length)
+    RuntimeHostRegistry.host.signBytes(deviceID, data, length)
 }
 
 /// `{"format":"apple-app-attest","blob":"<b64>"}`, or `{"format":"none","blob":"","reason":"…"}`. The hash has 32 bytes.
@@ -29,19 +29,19 @@ public func synheart_native_sign_bytes(
 public func synheart_native_get_attestation(
     _ deviceID: UnsafePointer<CChar>?, _ hash: UnsafePointer<UInt8>?, _ length: Int
 ) -> UnsafeMutablePointer<CChar>? {
-    RuntimeFace.host.getAttestation(deviceID, hash, length)
+    RuntimeHostRegistry.host.getAttestation(deviceID, hash, length)
 }
 
 /// 0 if the key certainly does not exist; 1 if it does, or if the store cannot be read now.
 @_cdecl("synheart_native_swift_key_exists")
 public func synheart_native_key_exists(_ deviceID: UnsafePointer<CChar>?) -> Int32 {
-    RuntimeFace.host.keyExists(deviceID)
+    RuntimeHostRegistry.host.keyExists(deviceID)
 }
 
 /// 0 if the key is deleted, or there was none.
 @_cdecl("synheart_native_swift_delete_key")
 public func synheart_native_delete_key(_ deviceID: UnsafePointer<CChar>?) -> Int32 {
-    RuntimeFace.host.deleteKey(deviceID)
+    RuntimeHostRegistry.host.deleteKey(deviceID)
 }
 
 /// 0 if the text is stored in the platform's secure storage.
@@ -49,7 +49,7 @@ public func synheart_native_delete_key(_ deviceID: UnsafePointer<CChar>?) -> Int
 public func synheart_native_secure_store(
     _ service: UnsafePointer<CChar>?, _ key: UnsafePointer<CChar>?, _ value: UnsafePointer<CChar>?
 ) -> Int32 {
-    RuntimeFace.host.secureStore(service, key, value)
+    RuntimeHostRegistry.host.secureStore(service, key, value)
 }
 
 /// The stored text; nil if there is none, or if it could not be read within two seconds, which is logged as an error.
@@ -57,7 +57,7 @@ public func synheart_native_secure_store(
 public func synheart_native_secure_load(
     _ service: UnsafePointer<CChar>?, _ key: UnsafePointer<CChar>?
 ) -> UnsafeMutablePointer<CChar>? {
-    RuntimeFace.host.secureLoad(service, key)
+    RuntimeHostRegistry.host.secureLoad(service, key)
 }
 
 /// 0 if the text is deleted, or there was none.
@@ -65,7 +65,7 @@ public func synheart_native_secure_load(
 public func synheart_native_secure_delete(
     _ service: UnsafePointer<CChar>?, _ key: UnsafePointer<CChar>?
 ) -> Int32 {
-    RuntimeFace.host.secureDelete(service, key)
+    RuntimeHostRegistry.host.secureDelete(service, key)
 }
 
 /// Refers to the object file of the C definitions, so that a static link includes it.

@@ -33,9 +33,9 @@ struct AuthenticatedSend: Sendable {
 
     /// The answer, or an error at the request's deadline. A rotation or registration that the call began continues, but the
     /// request is no longer sent.
-    func run() async throws(SynheartAuthError) -> TransportAnswer {
+    func run() async throws(SynheartAuthError) -> TransportResponse {
         let result = await withDeadline(request.deadline, context.sleeper) {
-            () -> Result<TransportAnswer, SynheartAuthError> in
+            () -> Result<TransportResponse, SynheartAuthError> in
             await withTaskCancellationHandler {
                 do throws(SynheartAuthError) { return .success(try await attempts()) } catch { return .failure(error) }
             } onCancel: {
@@ -52,11 +52,11 @@ struct AuthenticatedSend: Sendable {
         }
     }
 
-    private func attempts() async throws(SynheartAuthError) -> TransportAnswer {
+    private func attempts() async throws(SynheartAuthError) -> TransportResponse {
         var recovered: Set<SynheartAuthError.Code> = []
         while true {
             _ = try life.remaining()
-            let answer: TransportAnswer
+            let answer: TransportResponse
             let used: SignatureScheme
             do throws(SynheartAuthError) {
                 (answer, used) = try await signAndSend()
@@ -96,7 +96,7 @@ struct AuthenticatedSend: Sendable {
         }
     }
 
-    private func signAndSend() async throws(SynheartAuthError) -> (TransportAnswer, SignatureScheme) {
+    private func signAndSend() async throws(SynheartAuthError) -> (TransportResponse, SignatureScheme) {
         let scheme = try context.scheme(self.scheme, for: try await context.signingRecord())
         if let problem = HostHeaders.problem(request.headers, scheme) {
             throw SynheartAuthError(.signingFailed, "the request's headers: \(problem)")
@@ -116,7 +116,7 @@ struct AuthenticatedSend: Sendable {
 
     private func exchange(
         _ fields: [(name: String, value: String)], _ scheme: SignatureScheme
-    ) async throws(SynheartAuthError) -> TransportAnswer {
+    ) async throws(SynheartAuthError) -> TransportResponse {
         let headers = HeaderFields(
             (request.headers.lines.map { ($0.name, $0.value) }) + fields.map { ($0.name, $0.value) })
         let copy = try life.leave()
@@ -146,10 +146,10 @@ struct AuthenticatedSend: Sendable {
     /// Sends a copy. Ends the exchange if its body breaks.
     private func transmit(
         _ request: TransportRequest, _ body: BodyCopy?
-    ) async throws(TransportError) -> TransportAnswer {
+    ) async throws(TransportError) -> TransportResponse {
         let (transport, sleeper) = (context.configuration.transport, context.sleeper)
         guard let body else { return try await transport.send(request, sleeper) }
-        let exchange = Task { () -> Result<TransportAnswer, TransportError> in
+        let exchange = Task { () -> Result<TransportResponse, TransportError> in
             do throws(TransportError) {
                 return .success(try await transport.send(request, sleeper))
             } catch {
@@ -176,7 +176,7 @@ struct AuthenticatedSend: Sendable {
     }
 
     /// Applies a demand to rotate. Only the auth service can make one.
-    private func applyDemands(of answer: TransportAnswer) async {
+    private func applyDemands(of answer: TransportResponse) async {
         guard isAuthOrigin, let demand = ServiceVerdict.rotationDemand(answer.headers) else { return }
         _ = try? await context.ledger.apply(.rotationDemanded(demand))
     }
@@ -188,7 +188,7 @@ struct AuthenticatedSend: Sendable {
     }
 
     /// The refusal in an answer; nil for an app's own 4xx.
-    private func verdict(_ answer: TransportAnswer) -> SynheartAuthError? {
+    private func verdict(_ answer: TransportResponse) -> SynheartAuthError? {
         guard [400, 401, 403, 409, 421].contains(answer.status), ServiceVerdict.refusal(answer) != nil else {
             return nil
         }

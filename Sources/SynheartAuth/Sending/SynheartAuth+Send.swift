@@ -27,7 +27,7 @@ extension SynheartAuth {
     ///   says whether the request may have taken effect. After `CancellationError` it may have taken effect, too.
     public func send(
         _ request: TransportRequest, appID: String, scheme: SignatureScheme? = nil, asserting: Bool = false
-    ) async throws -> TransportAnswer {
+    ) async throws -> TransportResponse {
         try await forCaller { () async throws(SynheartAuthError) in
             let identity = try identity(appID)
             let answer = try await AuthenticatedSend(request, scheme, asserting: asserting, identity: identity).run()

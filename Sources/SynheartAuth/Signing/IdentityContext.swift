@@ -148,7 +148,7 @@ final class IdentityContext: Sendable {
             do throws(SynheartAuthError) {
                 let answer =
                     try await asserts
-                    ? sendAsserting(signed, patience: .forAssertions(deadline, sleeper), exchange)
+                    ? sendAsserting(signed, waitLimit: .forAssertions(deadline, sleeper), exchange)
                     : exchange(signed.fields)
                 if !seen.isDisjoint(with: [.server(ErrorCode.unsupportedSigVersion.rawValue)]) {
                     demands.note(scheme, of: origin)
@@ -175,18 +175,18 @@ final class IdentityContext: Sendable {
     ///
     /// - Parameters:
     ///   - signed: The request.
-    ///   - patience: How long the request waits for the others; nil if the caller limits its own wait.
+    ///   - waitLimit: How long the request waits for the others; nil if the caller limits its own wait.
     ///   - check: Throws if the request is no longer wanted at its turn.
     ///   - exchange: Sends the request with these header fields.
     func sendAsserting<Answer: Sendable>(
-        _ signed: SignedMessage, patience: SerialTaskQueue.Patience? = nil,
+        _ signed: SignedMessage, waitLimit: SerialTaskQueue.WaitLimit? = nil,
         check: @escaping @Sendable () throws(SynheartAuthError) -> Void = {},
         _ exchange:
             @escaping @Sendable (
                 _ fields: [(name: String, value: String)]
             ) async throws(SynheartAuthError) -> Answer
     ) async throws(SynheartAuthError) -> Answer {
-        try await assertions.run(patience) { () async throws(SynheartAuthError) in
+        try await assertions.run(waitLimit) { () async throws(SynheartAuthError) in
             try check()
             return try await exchange(signed.fields + [try await self.assertionField(over: signed)])
         }
@@ -226,7 +226,7 @@ final class IdentityContext: Sendable {
     }
 }
 
-extension SerialTaskQueue.Patience {
+extension SerialTaskQueue.WaitLimit {
     /// The limit for which one of the SDK's own requests waits for running requests with assertions. An upload of the app may
     /// take long. A rotation that waits for it holds the operation lock, so it stops at the limit, releases the lock and is tried
     /// again.

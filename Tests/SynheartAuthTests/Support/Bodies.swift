@@ -72,7 +72,7 @@ struct Routing: HTTPTransport {
     let service: FakeService
     let network: URLSessionTransport
 
-    func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
+    func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
         request.url.hasPrefix(FakeService.origin)
             ? try await service.send(request) : try await network.send(request)
     }

@@ -66,7 +66,7 @@ actor FakeService: HTTPTransport {
     private var challenges: [[UInt8]: (appID: AppID, expires: Int64)] = [:]
     private var claims: Set<String> = []
     private var retired: Set<DevicePublicKey> = []
-    private var planned: [(route: String, answer: @Sendable (TransportRequest) -> TransportAnswer)] = []
+    private var planned: [(route: String, answer: @Sendable (TransportRequest) -> TransportResponse)] = []
     /// The error of the service's clock in its answers, in seconds.
     var serverTimeError: Int64 = 0
     var ttl: Int64 = 90
@@ -98,7 +98,7 @@ actor FakeService: HTTPTransport {
     /// Serves the next request of a route, and refuses the one after it.
     func refuseLater(_ route: Route, _ code: ErrorCode) { refusedLater = (route, code) }
 
-    func answer(path: String, with answer: TransportAnswer, times: Int = 1) {
+    func answer(path: String, with answer: TransportResponse, times: Int = 1) {
         for _ in 0..<times { planned.append((path, { _ in answer })) }
     }
 
@@ -109,7 +109,7 @@ actor FakeService: HTTPTransport {
         requests.count { $0.url.hasSuffix(route.rawValue) && $0.method == route.method }
     }
 
-    func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
+    func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
         requests.append(request)
         if let index = planned.firstIndex(where: { request.url.hasSuffix($0.route) }) {
             return planned.remove(at: index).answer(request)
@@ -127,7 +127,7 @@ actor FakeService: HTTPTransport {
         }
     }
 
-    func answer(_ refusal: Refusal) -> TransportAnswer {
+    func answer(_ refusal: Refusal) -> TransportResponse {
         let body = ErrorBody(
             code: refusal.code, message: "refused", requestID: "r", serverTimestamp: UnixTime(now + serverTimeError))
         var lines = [("X-Synheart-Server-Time", String(now + serverTimeError))]
@@ -135,15 +135,15 @@ actor FakeService: HTTPTransport {
         if let prefix = refusal.assertionPrefix {
             lines.append((HeaderName.assertion, AssertionDemand(prefix: prefix).headerValue))
         }
-        return TransportAnswer(status: refusal.status, headers: HeaderFields(lines), body: body.bytes)
+        return TransportResponse(status: refusal.status, headers: HeaderFields(lines), body: body.bytes)
     }
 
-    private func ok(_ body: some WireBody, device: Device? = nil, status: Int = 200) -> TransportAnswer {
+    private func ok(_ body: some WireBody, device: Device? = nil, status: Int = 200) -> TransportResponse {
         let lines = [("X-Synheart-Server-Time", String(now + serverTimeError))] + (device?.demand ?? [])
-        return TransportAnswer(status: status, headers: HeaderFields(lines), body: body.bytes)
+        return TransportResponse(status: status, headers: HeaderFields(lines), body: body.bytes)
     }
 
-    private func route(_ request: TransportRequest) throws -> TransportAnswer {
+    private func route(_ request: TransportRequest) throws -> TransportResponse {
         guard request.url.hasPrefix(Self.origin) else { return try acceptSigned(request) }
         switch (request.method, String(request.url.dropFirst(Self.origin.count))) {
         case ("POST", Route.challenge.rawValue): return try challenge(request)
@@ -156,7 +156,7 @@ actor FakeService: HTTPTransport {
         }
     }
 
-    private func challenge(_ request: TransportRequest) throws -> TransportAnswer {
+    private func challenge(_ request: TransportRequest) throws -> TransportResponse {
         let body = try ChallengeRequest(parsing: request.body)
         let challenge = SystemRandom().bytes(32)
         challenges[challenge] = (body.appID, clock.trueMilliseconds + ttl * 1000)
@@ -164,7 +164,7 @@ actor FakeService: HTTPTransport {
             ChallengeResponse(challenge: challenge, expiresAt: UnixTime(now + ttl), ttlSeconds: ttl))
     }
 
-    private func register(_ request: TransportRequest) throws -> TransportAnswer {
+    private func register(_ request: TransportRequest) throws -> TransportResponse {
         let body = try RegisterRequest(parsing: request.body)
         guard let taken = challenges.removeValue(forKey: body.challenge), taken.appID == body.appID else {
             throw Refusal(.invalidChallenge)
@@ -277,7 +277,7 @@ actor FakeService: HTTPTransport {
         }
     }
 
-    private func rotate(_ request: TransportRequest) throws -> TransportAnswer {
+    private func rotate(_ request: TransportRequest) throws -> TransportResponse {
         let body = try RotateKeyRequest(parsing: request.body)
         let (index, isCurrent) = try verify(request)
         guard devices[index].status == .registered else {
@@ -313,7 +313,7 @@ actor FakeService: HTTPTransport {
         rotate(index, to: DevicePublicKey(P256.Signing.PrivateKey().publicKey), overlap: 60)
     }
 
-    private func status(_ request: TransportRequest) throws -> TransportAnswer {
+    private func status(_ request: TransportRequest) throws -> TransportResponse {
         let (index, _) = try verify(request)
         let device = devices[index]
         return ok(
@@ -325,14 +325,14 @@ actor FakeService: HTTPTransport {
                 assurance: Assurance(app: .test, key: .unattested), serverTimestamp: UnixTime(now)), device: device)
     }
 
-    private func deregister(_ request: TransportRequest) throws -> TransportAnswer {
+    private func deregister(_ request: TransportRequest) throws -> TransportResponse {
         let (index, isCurrent) = try verify(request)
         guard isCurrent else { throw Refusal(.invalidSignature) }
         devices[index].status = .deregistered
-        return TransportAnswer(status: 204)
+        return TransportResponse(status: 204)
     }
 
-    private func token(_ request: TransportRequest) throws -> TransportAnswer {
+    private func token(_ request: TransportRequest) throws -> TransportResponse {
         let (index, isCurrent) = try verify(request)
         guard isCurrent else { throw Refusal(.invalidSignature) }
         try requireUsable(devices[index])
@@ -340,12 +340,12 @@ actor FakeService: HTTPTransport {
         return ok(TokenResponse(token: "token-\(tokens)", expiresIn: 600), device: devices[index])
     }
 
-    private func acceptSigned(_ request: TransportRequest) throws -> TransportAnswer {
+    private func acceptSigned(_ request: TransportRequest) throws -> TransportResponse {
         let (index, _) = try verify(request)
         try requireUsable(devices[index])
         accepted.append(request.url)
         let lines = [("X-Synheart-Server-Time", String(now + serverTimeError))] + devices[index].demand
-        return TransportAnswer(status: 200, headers: HeaderFields(lines), body: Array("ok".utf8))
+        return TransportResponse(status: 200, headers: HeaderFields(lines), body: Array("ok".utf8))
     }
 
     private func requireUsable(_ device: Device) throws {

@@ -36,7 +36,7 @@ struct FaultyTransport: HTTPTransport {
     let base: any HTTPTransport
     let faults: Faults
 
-    func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
+    func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
         if faults.pass() { throw TransportError("dead") }
         let answer = try await base.send(request)
         if faults.pass() { throw TransportError("dead") }
@@ -172,14 +172,14 @@ actor TestNetwork: HTTPTransport {
 
     /// Delivers the delayed requests, and drops the answers.
     @discardableResult
-    func deliverDelayed() async throws -> [TransportAnswer] {
-        var answers: [TransportAnswer] = []
+    func deliverDelayed() async throws -> [TransportResponse] {
+        var answers: [TransportResponse] = []
         for request in delayed { answers.append(try await service.send(request)) }
         delayed = []
         return answers
     }
 
-    func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
+    func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
         let fault = faults[count]
         count += 1
         if isOffline { throw TransportError("offline") }
@@ -200,17 +200,17 @@ actor TestNetwork: HTTPTransport {
             let answer = try await service.send(request)
             service.clock.advance(.seconds(100))
             return answer
-        case .garbage: return TransportAnswer(status: 200, body: [0xFF, 0x00, 0x7B])
-        case .emptyAnswer: return TransportAnswer(status: 200)
+        case .garbage: return TransportResponse(status: 200, body: [0xFF, 0x00, 0x7B])
+        case .emptyAnswer: return TransportResponse(status: 200)
         case .htmlError:
-            return TransportAnswer(status: 403, body: Array("<html>Log in to the hotel's network</html>".utf8))
+            return TransportResponse(status: 403, body: Array("<html>Log in to the hotel's network</html>".utf8))
         case .redirect:
-            return TransportAnswer(status: 302, headers: HeaderFields([("Location", "https://evil.test/")]))
+            return TransportResponse(status: 302, headers: HeaderFields([("Location", "https://evil.test/")]))
         case .wrongType:
-            return TransportAnswer(
+            return TransportResponse(
                 status: 200, body: Array(#"{"device_id":1,"status":[],"challenge":{},"ttl_seconds":"90"}"#.utf8))
         case .hugeNumber:
-            return TransportAnswer(
+            return TransportResponse(
                 status: 200, headers: HeaderFields([("X-Synheart-Server-Time", "9999999999")]),
                 body: Array(
                     #"{"challenge":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=","expires_at":"2026-01-01T00:00:00Z","ttl_seconds":-9223372036854775808}"#

@@ -65,7 +65,7 @@ struct Phone: Sendable {
     }
 
     /// Signs a request and has the service verify it.
-    func signAndVerify(_ sdk: SynheartAuth, path: String = "/v1/readings") async throws -> TransportAnswer {
+    func signAndVerify(_ sdk: SynheartAuth, path: String = "/v1/readings") async throws -> TransportResponse {
         let body = Array("{\"a\":1}".utf8)
         let headers = try await sdk.signRequest(appID: Self.app, method: "POST", path: path, bodyBytes: body)
         return try await service.send(

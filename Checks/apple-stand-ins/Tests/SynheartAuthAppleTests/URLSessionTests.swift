@@ -45,7 +45,7 @@ import Testing
 
     private func send(
         _ answer: String?, limit: Int = 1000, deadline: Duration = .seconds(5), over transport: URLSessionTransport
-    ) async throws -> (Result<TransportAnswer, TransportError>, LocalServer) {
+    ) async throws -> (Result<TransportResponse, TransportError>, LocalServer) {
         let server = try LocalServer(answer)
         defer { server.stop() }
         let request = TransportRequest(

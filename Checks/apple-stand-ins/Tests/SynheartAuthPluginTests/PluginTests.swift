@@ -146,7 +146,7 @@ struct PluginTests {
         client.fake.set(.registered, appID: "app")
         _ = try await client.fake.registerDevice(appID: "app")
         let headers = HeaderFields((0..<257).map { ("X-\($0)", "y") })
-        client.fake.answer("/large", with: TransportAnswer(status: 200, headers: headers))
+        client.fake.answer("/large", with: TransportResponse(status: 200, headers: headers))
         let answer = await engine.call(
             "send",
             call([

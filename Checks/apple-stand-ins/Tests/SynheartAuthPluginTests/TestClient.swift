@@ -72,7 +72,7 @@ final class TestClient: AuthClient {
 
     func send(
         _ request: TransportRequest, appID: String, scheme: SignatureScheme?, asserting: Bool
-    ) async throws -> TransportAnswer {
+    ) async throws -> TransportResponse {
         let headers = request.headers.lines.map { "\($0.name)=\($0.value)" }.joined(separator: ",")
         note(
             "send \(appID) \(scheme?.rawValue ?? 0) \(request.method) \(request.url) \(headers) \(request.body) "

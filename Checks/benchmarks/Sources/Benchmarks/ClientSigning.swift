@@ -52,7 +52,7 @@ private struct NoVendor: AttestationProvider {
 }
 
 private struct AgreeableService: HTTPTransport {
-    func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
+    func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
         let answer: JSONObject =
             if request.url.hasSuffix(Route.challenge.rawValue) {
                 ChallengeResponse(
@@ -62,7 +62,7 @@ private struct AgreeableService: HTTPTransport {
             } else {
                 RegisterResponse(deviceID: DeviceID(from: SystemRandom()), status: .registered).json
             }
-        return TransportAnswer(
+        return TransportResponse(
             status: 200, headers: HeaderFields([("Content-Type", "application/json")]),
             body: JSONValue.object(answer).bytes)
     }

@@ -30,12 +30,12 @@ private struct NoVendor: AttestationProvider {
 
 /// Believes everything.
 private struct AgreeableService: HTTPTransport {
-    func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
+    func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
         let body =
             request.url.hasSuffix("/challenge")
             ? #"{"challenge":"\#(Data(count: 32).base64EncodedString())","expires_at":"2096-10-02T07:06:40Z","ttl_seconds":90}"#
             : #"{"device_id":"123e4567-e89b-42d3-a456-426614174000","status":"registered"}"#
-        return TransportAnswer(
+        return TransportResponse(
             status: 200, headers: HeaderFields([("Content-Type", "application/json")]), body: Array(body.utf8))
     }
 }

@@ -14,7 +14,7 @@ package enum FileContents {
     }
 
     /// The longest wait for the first byte of a named pipe.
-    private static let patienceMilliseconds: Int32 = 5000
+    private static let timeoutMilliseconds: Int32 = 5000
 
     /// Reads a file.
     ///
@@ -59,7 +59,7 @@ package enum FileContents {
         let wasOpen = ["/dev/fd/", "/proc/", "/dev/stdin"].contains { path.hasPrefix($0) }
         guard about.st_mode & S_IFMT == S_IFIFO, !wasOpen else { return }
         var state = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-        let ready = poll(&state, 1, patienceMilliseconds)
+        let ready = poll(&state, 1, timeoutMilliseconds)
         guard ready != 0 else {
             throw Failure(description: "it is a named pipe, and nothing was written to it for 5 s")
         }

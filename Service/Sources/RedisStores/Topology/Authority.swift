@@ -90,7 +90,7 @@ struct Sentinels: Authority {
     let connections: QueryConnections
 
     /// One Sentinel's reply.
-    private struct Voice {
+    private struct SentinelReply {
         let id: String
         let master: RedisURL.Endpoint
         /// The number of other Sentinels that it knows.
@@ -120,9 +120,9 @@ struct Sentinels: Authority {
         for answer in answers.values {
             switch answer {
             case .success(let replies):
-                guard let voice = Voice(replies) else { continue }
-                named[voice.id, default: []].insert(voice.master)
-                all = max(all, voice.others + 1)
+                guard let reply = SentinelReply(replies) else { continue }
+                named[reply.id, default: []].insert(reply.master)
+                all = max(all, reply.others + 1)
             case .failure(let error): lacksRight = lacksRight || error.reason.contains("ACL")
             }
         }

@@ -173,7 +173,7 @@ struct FleetDevice: Sendable {
     }
 
     /// The code of a refusal, also of an observed one; nil: the request was accepted.
-    private static func code(of answer: TransportAnswer, _ question: Fleet.Load.Question) -> String? {
+    private static func code(of answer: TransportResponse, _ question: Fleet.Load.Question) -> String? {
         if case .verify = question, case .observed(let code, _)? = try? VerifyResponse(parsing: answer.body) {
             return code.rawValue
         }
@@ -181,7 +181,7 @@ struct FleetDevice: Sendable {
     }
 
     /// Whether the answer accepts the request. In mode `observe`, a refusal has status 200 too.
-    private static func isAccepted(_ answer: TransportAnswer, _ question: Fleet.Load.Question) -> Bool {
+    private static func isAccepted(_ answer: TransportResponse, _ question: Fleet.Load.Question) -> Bool {
         guard answer.status == 200 else { return false }
         guard case .verify = question else { return true }
         guard case .verified? = try? VerifyResponse(parsing: answer.body) else { return false }

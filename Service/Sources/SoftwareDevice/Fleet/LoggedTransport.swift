@@ -9,7 +9,7 @@ struct LoggedTransport: HTTPTransport {
     /// Headers that are added to every request.
     var headers: [(name: String, value: String)] = []
 
-    func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
+    func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
         try await send(request, dueAt: .now)
     }
 
@@ -18,7 +18,7 @@ struct LoggedTransport: HTTPTransport {
     /// - Parameter kind: the kind of a bad request; nil: a good request.
     func send(
         _ request: TransportRequest, _ kind: BadTraffic? = nil, dueAt: ContinuousClock.Instant
-    ) async throws(TransportError) -> TransportAnswer {
+    ) async throws(TransportError) -> TransportResponse {
         let route = Route.allCases.first { request.url.hasSuffix($0.rawValue) }
         let lines = request.headers.lines.map { ($0.name, $0.value) } + headers.map { ($0.name, $0.value) }
         let request = TransportRequest(
@@ -35,7 +35,7 @@ struct LoggedTransport: HTTPTransport {
     }
 
     /// The code of a refusal; nil: the answer is not a refusal.
-    static func code(of answer: TransportAnswer) -> String? {
+    static func code(of answer: TransportResponse) -> String? {
         guard !(200..<300).contains(answer.status) else { return nil }
         return (try? ErrorBody(parsing: answer.body))?.code ?? "HTTP_\(answer.status)"
     }

@@ -39,7 +39,7 @@ struct RemoteService: Administration {
             method: call.route.method, url: origin.description + call.target, headers: HeaderFields(headers),
             body: body,
             deadline: Self.deadline, maximumAnswer: Self.maximumAnswer)
-        let answer: TransportAnswer
+        let answer: TransportResponse
         do { answer = try await transport.send(request) } catch {
             throw CommandFailure(.impossible, "cannot reach \(origin): \(error)")
         }

@@ -57,7 +57,7 @@ struct DeviceHTTP {
 
     /// Sends with these headers, which may be those of an earlier request.
     func send(_ route: Route, headers: [(name: String, value: String)], body: [UInt8] = []) async throws -> Answer {
-        let response: TransportAnswer
+        let response: TransportResponse
         do {
             response = try await transport.send(
                 TransportRequest(

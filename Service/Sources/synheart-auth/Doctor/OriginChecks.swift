@@ -14,7 +14,7 @@ struct OriginChecks {
     }
 
     private func check(_ origin: RequestOrigin, _ report: inout DoctorReport) async {
-        let answer: TransportAnswer
+        let answer: TransportResponse
         do {
             answer = try await URLSessionTransport().send(
                 TransportRequest(

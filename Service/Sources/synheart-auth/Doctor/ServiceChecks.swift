@@ -9,7 +9,7 @@ struct ServiceChecks {
 
     func run(_ report: inout DoctorReport) async {
         let started = SystemClock().now
-        let answer: TransportAnswer
+        let answer: TransportResponse
         do {
             let origin = url.hasSuffix("/") ? String(url.dropLast()) : url
             answer = try await URLSessionTransport().send(

@@ -18,12 +18,12 @@ final class LoadTransport: HTTPTransport {
 
     func shutdown() async { try? await client.shutdown() }
 
-    func send(_ request: TransportRequest) async throws(TransportError) -> TransportAnswer {
+    func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
         try await send(request, isChunked: false)
     }
 
     /// Sends a request, without its body's length if `isChunked`.
-    func send(_ request: TransportRequest, isChunked: Bool) async throws(TransportError) -> TransportAnswer {
+    func send(_ request: TransportRequest, isChunked: Bool) async throws(TransportError) -> TransportResponse {
         var message = HTTPClientRequest(url: request.url)
         message.method = HTTPMethod(rawValue: request.method)
         for line in request.headers.lines { message.headers.add(name: line.name, value: line.value) }
@@ -36,7 +36,7 @@ final class LoadTransport: HTTPTransport {
             let answer = try await client.execute(
                 message, timeout: .seconds(max(1, request.deadline.components.seconds)))
             let body = try await answer.body.collect(upTo: request.maximumAnswer)
-            return TransportAnswer(
+            return TransportResponse(
                 status: Int(answer.status.code), headers: HeaderFields(answer.headers.map { ($0.name, $0.value) }),
                 body: Array(body.readableBytesView))
         } catch { throw TransportError("\(error)") }

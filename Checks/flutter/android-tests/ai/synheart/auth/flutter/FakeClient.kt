@@ -1,7 +1,7 @@
 package ai.synheart.auth.flutter
 
 import ai.synheart.auth.DeviceToken
-import ai.synheart.auth.HttpAnswer
+import ai.synheart.auth.HttpResponse
 import ai.synheart.auth.HttpRequest
 import ai.synheart.auth.IdentityState
 import ai.synheart.auth.KeyRotation
@@ -31,7 +31,7 @@ internal class FakeClient : AuthClient {
 
     /** What `send` answers. */
     @Volatile
-    var answer = HttpAnswer(200, listOf("Content-Type" to "text/plain", "X-Two" to "a", "X-Two" to "b"), byteArrayOf(1, 2, 3))
+    var answer = HttpResponse(200, listOf("Content-Type" to "text/plain", "X-Two" to "a", "X-Two" to "b"), byteArrayOf(1, 2, 3))
 
     override val stateChanges = MutableSharedFlow<StateChange>(extraBufferCapacity = 16)
 
@@ -85,7 +85,7 @@ internal class FakeClient : AuthClient {
         return mapOf("Signature" to "s")
     }
 
-    override suspend fun send(appId: String, request: HttpRequest, scheme: SignatureScheme?): HttpAnswer {
+    override suspend fun send(appId: String, request: HttpRequest, scheme: SignatureScheme?): HttpResponse {
         begin(
             "send", appId, request.method, request.url, request.headers, request.body.toList(), request.deadline,
             request.maximumAnswer, scheme,

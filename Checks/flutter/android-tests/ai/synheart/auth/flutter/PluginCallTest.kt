@@ -1,6 +1,6 @@
 package ai.synheart.auth.flutter
 
-import ai.synheart.auth.HttpAnswer
+import ai.synheart.auth.HttpResponse
 import ai.synheart.auth.IdentityState
 import ai.synheart.auth.StateChange
 import ai.synheart.auth.SynheartAuthException
@@ -153,7 +153,7 @@ class PluginCallTest {
 
     @Test
     fun `an answer that does not fit the channel is ANSWER_TOO_LARGE`() {
-        client.answer = HttpAnswer(200, List(257) { "X" to "y" }, ByteArray(0))
+        client.answer = HttpResponse(200, List(257) { "X" to "y" }, ByteArray(0))
         assertEquals("ANSWER_TOO_LARGE", (engine.call("send", request) as Answer.Failure).code)
     }
 

@@ -96,7 +96,7 @@ public interface DeviceAuth {
      */
     public suspend fun send(
         appId: String, request: HttpRequest, scheme: SignatureScheme? = null, transport: HttpTransport? = null,
-    ): HttpAnswer
+    ): HttpResponse
 
     /**
      * A token that any backend can check offline. The client fetches it, and renews it past half of its life.

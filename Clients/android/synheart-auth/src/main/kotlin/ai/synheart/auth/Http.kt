@@ -48,7 +48,7 @@ public class HttpRequest internal constructor(
     public val deadline: Duration,
     /** The most bytes of the answer's body. */
     public val maximumAnswer: Int,
-    /** Whether the body of a 2xx or 3xx is `HttpAnswer.stream` instead of bytes. The deadline then ends with the answer's head. */
+    /** Whether the body of a 2xx or 3xx is `HttpResponse.stream` instead of bytes. The deadline then ends with the answer's head. */
     public val streamsAnswer: Boolean,
 ) {
     /** A request with a body in memory, or without one. */
@@ -73,7 +73,7 @@ public class HttpRequest internal constructor(
 }
 
 /** One HTTP answer. */
-public class HttpAnswer(
+public class HttpResponse(
     /** The status code. */
     public val status: Int,
     /** The header lines. */
@@ -96,5 +96,5 @@ public class HttpAnswer(
     }
 
     /** The status alone. */
-    override fun toString(): String = "HttpAnswer($status)"
+    override fun toString(): String = "HttpResponse($status)"
 }

@@ -220,7 +220,7 @@ public fun interface HttpTransport {
      *
      * @throws TransportException if no answer came, or one that is larger than the request allows
      */
-    public suspend fun send(request: HttpRequest): HttpAnswer
+    public suspend fun send(request: HttpRequest): HttpResponse
 }
 
 /** No answer came. */

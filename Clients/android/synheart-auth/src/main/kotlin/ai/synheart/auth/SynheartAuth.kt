@@ -134,8 +134,8 @@ public class SynheartAuth(private var configuration: Configuration? = null) : De
 
     override suspend fun send(
         appId: String, request: HttpRequest, scheme: SignatureScheme?, transport: HttpTransport?,
-    ): HttpAnswer {
-        var answer: HttpAnswer? = null
+    ): HttpResponse {
+        var answer: HttpResponse? = null
         try {
             return background(appId) {
                 val received = AuthenticatedSend(it, request, scheme, transport ?: it.context.configuration.transport).run()

@@ -51,7 +51,7 @@ public class SynheartAuthJava(public val auth: DeviceAuth) {
         future { auth.sign(appId, method, url, streamedBody) }
 
     /** See [DeviceAuth.send]. [request] makes one. */
-    public fun send(appId: String, request: HttpRequest): CompletableFuture<HttpAnswer> = future { auth.send(appId, request) }
+    public fun send(appId: String, request: HttpRequest): CompletableFuture<HttpResponse> = future { auth.send(appId, request) }
 
     /** See [DeviceAuth.deviceToken]. */
     @JvmOverloads

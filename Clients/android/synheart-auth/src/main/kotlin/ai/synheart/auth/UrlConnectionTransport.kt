@@ -35,7 +35,7 @@ public class UrlConnectionTransport internal constructor(
     /** A transport on threads of its own: at most 16 exchanges run at once in a process. Others wait for their turn. */
     public constructor() : this(EXCHANGES, CLOSING)
 
-    override suspend fun send(request: HttpRequest): HttpAnswer {
+    override suspend fun send(request: HttpRequest): HttpResponse {
         val path = request.url.substringBefore('?')
         if (path.any { it in CHANGED_IN_PATH } || request.url.drop(path.length).any { it in CHANGED_IN_QUERY }) {
             throw TransportException("the URL has characters that must be escaped", isUnsendable = true)
@@ -62,7 +62,7 @@ public class UrlConnectionTransport internal constructor(
     }
 
     /** Makes the exchange on another thread. To end it early, close the connection. */
-    private suspend fun run(exchange: Exchange): HttpAnswer = suspendCancellableCoroutine { continuation ->
+    private suspend fun run(exchange: Exchange): HttpResponse = suspendCancellableCoroutine { continuation ->
         continuation.invokeOnCancellation { closing.inBackground { exchange.connection.disconnect() } }
         background.inBackground {
             val result = try {
@@ -97,7 +97,7 @@ public class UrlConnectionTransport internal constructor(
          * Makes the exchange. [ensureActive] throws if the caller has gone. It is checked here, because closing a connection
          * before it is open has no effect.
          */
-        fun run(ensureActive: () -> Unit): HttpAnswer {
+        fun run(ensureActive: () -> Unit): HttpResponse {
             prepare()
             ensureActive()
             connect()
@@ -111,8 +111,8 @@ public class UrlConnectionTransport internal constructor(
             // These answers state the length of a body that they do not have.
             val length = if (request.method == "HEAD" || status == 304) -1 else connection.contentLengthLong
             val stream = (if (status >= 400) connection.errorStream else connection.inputStream)?.let { Body(it, length, connection) }
-            if (request.streamsAnswer && status < 400 && stream != null) return HttpAnswer(status, headers, stream = stream)
-            return HttpAnswer(status, headers, stream?.use(::read) ?: ByteArray(0))
+            if (request.streamsAnswer && status < 400 && stream != null) return HttpResponse(status, headers, stream = stream)
+            return HttpResponse(status, headers, stream?.use(::read) ?: ByteArray(0))
         }
 
         private fun prepare() {

@@ -60,7 +60,7 @@ public class JavaCallerTest {
             assertFalse(get(auth.sign(appId, "GET", phone.getService().getPublicUrl() + "/v1/readings")).isEmpty());
             HttpRequest request = SynheartAuthJava.request(
                 "GET", phone.getService().getPublicUrl() + "/auth/v1/device/status", Map.of("Accept", "application/json"));
-            HttpAnswer answer = get(auth.send(appId, request));
+            HttpResponse answer = get(auth.send(appId, request));
             assertEquals(200, answer.getStatus());
             assertTrue(new String(answer.getBody(), StandardCharsets.UTF_8).contains(registration.getDeviceId()));
             HttpRequest small = SynheartAuthJava.request(
@@ -90,7 +90,7 @@ public class JavaCallerTest {
             server.setAnswerSize(5);
             HttpRequest request = SynheartAuthJava.request(
                 "PUT", server.getUrl() + "/v1/x", Map.of(), output -> output.write(new byte[1_000]), 30_000, 5, true);
-            HttpAnswer answer = get(auth.send(MemoryPhone.APP, request));
+            HttpResponse answer = get(auth.send(MemoryPhone.APP, request));
             assertEquals(5, answer.getStream().readAllBytes().length);
             assertEquals(1_000, server.getExecuted().get(0).getSize());
             assertTrue(get(auth.sign(MemoryPhone.APP, "PUT", server.getUrl() + "/", output -> output.write(1))).containsKey("Content-Digest"));

@@ -9,7 +9,7 @@ class BackendVerdictTest {
     private val origin = "https://api.example.com"
 
     /** A device with an interrupted rotation, whose backend answers each request with `INVALID_SIGNATURE`. */
-    private fun afterInterruptedRotation(onRequest: World.(Int) -> Unit = {}, body: suspend World.(suspend () -> HttpAnswer) -> Unit) = World.run {
+    private fun afterInterruptedRotation(onRequest: World.(Int) -> Unit = {}, body: suspend World.(suspend () -> HttpResponse) -> Unit) = World.run {
         register()
         loseRequest(World.ROTATE, 3)
         expect<SynheartAuthException.NetworkError>(Recovery.RETRY) { client.rotateKey(appId) }

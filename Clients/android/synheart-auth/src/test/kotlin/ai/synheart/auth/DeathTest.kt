@@ -88,9 +88,9 @@ class DeathTest {
         phone.network = { request, send -> send(request) }
     }
 
-    private fun HttpAnswer.later(seconds: Long): HttpAnswer {
+    private fun HttpResponse.later(seconds: Long): HttpResponse {
         val text = Regex("(\"server_timestamp\":)(\\d+)").replace(String(body)) { it.groupValues[1] + (it.groupValues[2].toLong() + seconds) }
-        return HttpAnswer(status, headers, text.toByteArray())
+        return HttpResponse(status, headers, text.toByteArray())
     }
 
     private val register: suspend (SynheartAuth, String) -> Unit = { client, appId -> client.registerDevice(appId) }

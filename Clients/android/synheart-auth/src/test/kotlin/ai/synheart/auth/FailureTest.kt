@@ -420,10 +420,10 @@ class FailureTest {
     @Test
     fun `an answer that is not the service's changes no state`() = World.run {
         register()
-        answer(World.STATUS, HttpAnswer(403, body = "<html>".toByteArray()))
+        answer(World.STATUS, HttpResponse(403, body = "<html>".toByteArray()))
         assertEquals(403, send().status)
         expectWorking()
-        answer(World.TOKEN, HttpAnswer(401, body = "{}".toByteArray()))
+        answer(World.TOKEN, HttpResponse(401, body = "{}".toByteArray()))
         expect<NetworkError>(Recovery.RETRY) { client.deviceToken(appId) }
         expectWorking()
     }

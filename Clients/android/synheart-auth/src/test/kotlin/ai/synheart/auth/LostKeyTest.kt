@@ -106,7 +106,7 @@ class LostKeyTest {
     private fun World.expireCopies() = at(World.STATUS) { send ->
         val answer = send()
         val late = String(answer.body).replace(Regex("\"server_timestamp\":\\d+"), "\"server_timestamp\":${System.currentTimeMillis() / 1000 + 960}")
-        HttpAnswer(answer.status, answer.headers, late.toByteArray())
+        HttpResponse(answer.status, answer.headers, late.toByteArray())
     }
 
     @Test

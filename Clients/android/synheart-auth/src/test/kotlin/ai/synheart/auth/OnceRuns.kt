@@ -81,7 +81,7 @@ internal object OnceRuns {
     }
 
     fun run(
-        methods: List<String>, send: (SynheartAuth, HttpRequest) -> HttpAnswer, scheme: SignatureScheme = SignatureScheme.ONE,
+        methods: List<String>, send: (SynheartAuth, HttpRequest) -> HttpResponse, scheme: SignatureScheme = SignatureScheme.ONE,
         errorOf: (Throwable) -> SynheartAuthException?,
     ) {
         var errors = 0

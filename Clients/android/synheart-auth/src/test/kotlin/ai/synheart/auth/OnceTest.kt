@@ -101,7 +101,7 @@ class OnceTest {
     @Test
     fun `X-Synheart-Error counts from status 400 on`() {
         for ((status, isRead) in listOf(200 to false, 302 to false, 399 to false, 401 to true, 403 to true)) {
-            val transport = HttpTransport { HttpAnswer(status, listOf("X-Synheart-Error" to "MISDIRECTED_REQUEST")) }
+            val transport = HttpTransport { HttpResponse(status, listOf("X-Synheart-Error" to "MISDIRECTED_REQUEST")) }
             server(transport) { server, auth ->
                 // 401 and 403 with this code are returned to the caller.
                 val answer = runCatching { auth.send(MemoryPhone.APP, server.request("GET")) }

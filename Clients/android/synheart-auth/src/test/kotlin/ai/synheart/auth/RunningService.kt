@@ -111,7 +111,7 @@ internal class RunningService(vararg environment: Pair<String, String>, movesIts
     }
 
     /** Asks the service to verify a request to a backend. */
-    suspend fun verify(request: HttpRequest, credential: String): HttpAnswer {
+    suspend fun verify(request: HttpRequest, credential: String): HttpResponse {
         val (scheme, rest) = request.url.split("://", limit = 2)
         val target = "/" + rest.substringAfter("/", "")
         val body = json(

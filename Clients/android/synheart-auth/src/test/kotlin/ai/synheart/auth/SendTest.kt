@@ -31,7 +31,7 @@ class SendTest {
             world.phone.network = { request, send -> if (request.url.startsWith(origin)) verify(request) else network(request, send) }
         }
 
-        private suspend fun verify(request: HttpRequest): HttpAnswer {
+        private suspend fun verify(request: HttpRequest): HttpResponse {
             val answer = world.service.verify(request, credential)
             verdicts.add("${answer.status} ${String(answer.body)}")
             return answer

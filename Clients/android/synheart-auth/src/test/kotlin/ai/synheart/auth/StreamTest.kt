@@ -271,7 +271,7 @@ class StreamTest {
         val transport = HttpTransport {
             started.complete(Unit)
             withContext(NonCancellable) { gate.await() }
-            HttpAnswer(200, stream = stream)
+            HttpResponse(200, stream = stream)
         }
         test { server, auth ->
             val request = HttpRequest("GET", "${server.url}/v1/x", streamsAnswer = true)
@@ -290,7 +290,7 @@ class StreamTest {
     }
 
     /** A caller that leaves after its answer came, but before it resumes. */
-    private fun leaveWithAnswer(gate: CountDownLatch, send: suspend () -> HttpAnswer) {
+    private fun leaveWithAnswer(gate: CountDownLatch, send: suspend () -> HttpResponse) {
         val held = Held()
         // The answer comes when its caller waits for it.
         val call = CoroutineScope(held).async(start = CoroutineStart.UNDISPATCHED) { send() }
@@ -312,7 +312,7 @@ class StreamTest {
             }
             val transport = HttpTransport {
                 withContext(Dispatchers.IO) { gate.await() }
-                HttpAnswer(200, stream = stream)
+                HttpResponse(200, stream = stream)
             }
             leaveWithAnswer(gate) { auth.send(MemoryPhone.APP, HttpRequest("GET", "${server.url}/"), transport = transport) }
             closed.expect("the stream is closed")
@@ -345,7 +345,7 @@ class StreamTest {
         val auth = client("http://127.0.0.1:1", SignatureScheme.TWO, phone, slow)
         runBlocking {
             // The first answer under scheme 2 raises the scheme floor.
-            val call = leaving.async { auth.send(MemoryPhone.APP, HttpRequest("GET", "http://127.0.0.1:1/"), transport = { HttpAnswer(200, stream = stream) }) }
+            val call = leaving.async { auth.send(MemoryPhone.APP, HttpRequest("GET", "http://127.0.0.1:1/"), transport = { HttpResponse(200, stream = stream) }) }
             withContext(Dispatchers.IO) { writes.expect("the record is written") }
             call.cancelAndJoin()
             withContext(Dispatchers.IO) { closed.expect("the stream is closed") }

@@ -75,7 +75,7 @@ internal class TestPhone(val proof: AndroidProof = AndroidProof.PLAY_INTEGRITY, 
 
     /** Replaces an exchange with the service, or observes it. */
     @Volatile
-    var network: suspend (HttpRequest, suspend (HttpRequest) -> HttpAnswer) -> HttpAnswer = { request, send -> send(request) }
+    var network: suspend (HttpRequest, suspend (HttpRequest) -> HttpResponse) -> HttpResponse = { request, send -> send(request) }
     /** Whether the disk is full: nothing can be written, and everything can be read and removed. */
     @Volatile
     var isFull = false
@@ -183,7 +183,7 @@ internal class TestPhone(val proof: AndroidProof = AndroidProof.PLAY_INTEGRITY, 
 
 /** The JVM's own client. On a JVM, `HttpURLConnection` loses the body of a 401 to a streamed request. */
 internal class JvmTransport : HttpTransport {
-    override suspend fun send(request: HttpRequest): HttpAnswer = withContext(Dispatchers.IO) {
+    override suspend fun send(request: HttpRequest): HttpResponse = withContext(Dispatchers.IO) {
         val builder = java.net.http.HttpRequest.newBuilder(java.net.URI(request.url))
             .method(request.method, java.net.http.HttpRequest.BodyPublishers.ofByteArray(request.body))
         for ((name, value) in request.headers) builder.header(name, value)
@@ -192,7 +192,7 @@ internal class JvmTransport : HttpTransport {
         } catch (error: java.io.IOException) {
             throw TransportException("no answer", cause = error)
         }
-        HttpAnswer(answer.statusCode(), answer.headers().map().flatMap { (name, values) -> values.map { name to it } }, answer.body())
+        HttpResponse(answer.statusCode(), answer.headers().map().flatMap { (name, values) -> values.map { name to it } }, answer.body())
     }
 
     private companion object {
@@ -234,7 +234,7 @@ internal class TestSleeper(private val clock: TestClock) : Sleeper {
 
 /** An error in the contract's form. */
 internal fun refusal(status: Int, code: String, vararg headers: Pair<String, String>, serverTime: Long = System.currentTimeMillis() / 1000) =
-    HttpAnswer(
+    HttpResponse(
         status, headers.toList() + ("X-Synheart-Server-Time" to "$serverTime"),
         """{"error":"$code","message":"m","request_id":"r","server_timestamp":$serverTime}""".toByteArray(),
     )

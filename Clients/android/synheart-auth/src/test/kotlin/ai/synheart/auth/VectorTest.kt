@@ -198,7 +198,7 @@ class VectorTest {
     @Test
     fun `every code has its recovery`() = each("errors", "codes") {
         val body = """{"error":"${it.string("code")}","message":"m","request_id":"r","server_timestamp":1700000000}"""
-        val error = HttpAnswer(it.long("status").toInt(), body = body.toByteArray()).error()
+        val error = HttpResponse(it.long("status").toInt(), body = body.toByteArray()).error()
         assertEquals(it.string("client_code"), error.code)
         assertEquals(it.boolean("retryable"), error.isRetryable)
         assertEquals(it.string("recovery"), error.recovery.wire)
@@ -208,7 +208,7 @@ class VectorTest {
     fun `an answer is judged by its status and its form`() {
         each("errors", "answers") {
             val headers = it.array("headers").map { line -> (line as List<*>).let { (name, value) -> name as String to value as String } }
-            val answer = HttpAnswer(it.long("status").toInt(), headers, it.string("body").toByteArray())
+            val answer = HttpResponse(it.long("status").toInt(), headers, it.string("body").toByteArray())
             val error = answer.error()
             assertEquals(it.string("client_code"), error.code)
             assertEquals(it.boolean("retryable"), error.isRetryable)
@@ -217,7 +217,7 @@ class VectorTest {
             assertEquals(it.optionalLong("server_time"), answer.serverTime)
         }
         each("errors", "retry_after_fields") {
-            val answer = HttpAnswer(503, listOf("Retry-After" to it.string("text")))
+            val answer = HttpResponse(503, listOf("Retry-After" to it.string("text")))
             assertEquals(it.optionalLong("seconds"), answer.retryAfter?.inWholeSeconds)
         }
     }

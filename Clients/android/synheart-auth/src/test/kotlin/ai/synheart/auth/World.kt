@@ -17,7 +17,7 @@ internal class World(val phone: TestPhone, val appId: String) {
     val requests = CopyOnWriteArrayList<String>()
 
     /** Answers that replace those of the service, by path. Each is used once. */
-    private val answers = CopyOnWriteArrayList<Pair<String, suspend (suspend () -> HttpAnswer) -> HttpAnswer>>()
+    private val answers = CopyOnWriteArrayList<Pair<String, suspend (suspend () -> HttpResponse) -> HttpResponse>>()
 
     init {
         phone.network = { request, send ->
@@ -30,7 +30,7 @@ internal class World(val phone: TestPhone, val appId: String) {
     }
 
     /** The next requests to this path get these answers, and do not reach the service. */
-    fun answer(path: String, vararg scripted: HttpAnswer) = scripted.forEach { answer -> answers.add(path to { answer }) }
+    fun answer(path: String, vararg scripted: HttpResponse) = scripted.forEach { answer -> answers.add(path to { answer }) }
 
     /** The next requests to this path do not arrive. */
     fun loseRequest(path: String, times: Int = 1) = repeat(times) { answers.add(path to { throw TransportException("lost") }) }
@@ -44,7 +44,7 @@ internal class World(val phone: TestPhone, val appId: String) {
     }
 
     /** Replaces the next request to this path by this function. */
-    fun at(path: String, what: suspend (suspend () -> HttpAnswer) -> HttpAnswer) {
+    fun at(path: String, what: suspend (suspend () -> HttpResponse) -> HttpResponse) {
         answers.add(path to what)
     }
 

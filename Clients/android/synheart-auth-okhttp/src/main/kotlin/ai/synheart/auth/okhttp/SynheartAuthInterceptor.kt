@@ -1,6 +1,6 @@
 package ai.synheart.auth.okhttp
 
-import ai.synheart.auth.HttpAnswer
+import ai.synheart.auth.HttpResponse
 import ai.synheart.auth.HttpRequest
 import ai.synheart.auth.HttpTransport
 import ai.synheart.auth.SignatureScheme
@@ -129,7 +129,7 @@ internal class SynheartAuthInterceptor(
         var hasLostConnection = false
             private set
 
-        override suspend fun send(request: HttpRequest): HttpAnswer = coroutineScope {
+        override suspend fun send(request: HttpRequest): HttpResponse = coroutineScope {
             // The call's thread is blocked until OkHttp returns. After the deadline only a cancel ends it.
             val watch = launch(Dispatchers.Default) {
                 try {
@@ -149,7 +149,7 @@ internal class SynheartAuthInterceptor(
         @Volatile
         private var isDone = false
 
-        private fun exchange(request: HttpRequest): HttpAnswer {
+        private fun exchange(request: HttpRequest): HttpResponse {
             isDone = false
             val signed = SignedRequest(request.url)
             val builder = original.newBuilder().headers(headers(request.headers))
@@ -166,7 +166,7 @@ internal class SynheartAuthInterceptor(
             replace(response, null)
             // Only a refusal's body is read here. The app can still read it.
             val body = if (response.code in 400..499) response.peekBody(MAXIMUM_REFUSAL).bytes() else ByteArray(0)
-            return HttpAnswer(response.code, response.headers.toList(), body)
+            return HttpResponse(response.code, response.headers.toList(), body)
         }
 
         private fun lost(error: IOException, signed: SignedRequest): TransportException {

@@ -2,7 +2,7 @@ package ai.synheart.auth.okhttp
 
 import ai.synheart.auth.CountingServer
 import ai.synheart.auth.CountingServer.Fate
-import ai.synheart.auth.HttpAnswer
+import ai.synheart.auth.HttpResponse
 import ai.synheart.auth.HttpRequest
 import ai.synheart.auth.OnceRuns
 import ai.synheart.auth.SignatureScheme
@@ -108,7 +108,7 @@ class OkHttpOnceTest {
     fun `OkHttp sends no write twice, and says whether it may have happened`() =
         OnceRuns.run(listOf("GET", "POST", "PATCH", "POST", "PUT", "DELETE"), { auth, request ->
             val response = clients.getOrPut(auth) { client(auth) }.newCall(request.toOkHttp()).execute()
-            response.use { HttpAnswer(it.code) }
+            response.use { HttpResponse(it.code) }
         }) { (it as? SynheartAuthIOException)?.error }
 
     @Test
@@ -116,7 +116,7 @@ class OkHttpOnceTest {
         listOf("GET", "POST", "PATCH", "POST", "PUT", "DELETE"),
         { auth, request ->
             val response = clients.getOrPut(auth) { client(auth, SignatureScheme.TWO) }.newCall(request.toOkHttp()).execute()
-            response.use { HttpAnswer(it.code) }
+            response.use { HttpResponse(it.code) }
         },
         SignatureScheme.TWO,
     ) { (it as? SynheartAuthIOException)?.error }

@@ -1,6 +1,6 @@
 package ai.synheart.auth.runtime
 
-import ai.synheart.auth.android.RuntimeFace
+import ai.synheart.auth.android.RuntimeHostRegistry
 import android.content.ContentProvider
 import android.content.ContentValues
 import android.content.Context
@@ -17,7 +17,7 @@ public object SynheartNative {
      */
     @JvmStatic
     public fun load(context: Context): Boolean = try {
-        RuntimeFace.installIfNeeded(context)
+        RuntimeHostRegistry.installIfNeeded(context)
         System.loadLibrary("synheart_native_crypto")
         true
     } catch (error: LinkageError) {

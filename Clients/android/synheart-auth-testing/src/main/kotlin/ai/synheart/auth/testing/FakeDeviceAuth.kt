@@ -3,7 +3,7 @@ package ai.synheart.auth.testing
 import ai.synheart.auth.DeviceAuth
 import ai.synheart.auth.DeviceStatus
 import ai.synheart.auth.DeviceToken
-import ai.synheart.auth.HttpAnswer
+import ai.synheart.auth.HttpResponse
 import ai.synheart.auth.HttpRequest
 import ai.synheart.auth.HttpTransport
 import ai.synheart.auth.IdentityState
@@ -27,7 +27,7 @@ import kotlinx.coroutines.flow.StateFlow
  *
  * ```
  * val auth = FakeDeviceAuth()
- * auth.answer = { HttpAnswer(200, body = "[]".toByteArray()) }
+ * auth.answer = { HttpResponse(200, body = "[]".toByteArray()) }
  * auth.failNext("KEY_INVALIDATED")
  * ```
  */
@@ -44,7 +44,7 @@ public class FakeDeviceAuth : DeviceAuth {
     public var registration: Registration.Status = Registration.Status.REGISTERED
 
     /** What answers a `send`. */
-    public var answer: suspend (HttpRequest) -> HttpAnswer = { HttpAnswer(200) }
+    public var answer: suspend (HttpRequest) -> HttpResponse = { HttpResponse(200) }
 
     /** The functions that were called, in order, such as `registerDevice`. */
     public val calls: List<String> get() = synchronized(this) { calledSoFar.toList() }
@@ -141,7 +141,7 @@ public class FakeDeviceAuth : DeviceAuth {
     }
 
     /** The answer of [answer], or of the transport of the call. */
-    override suspend fun send(appId: String, request: HttpRequest, scheme: SignatureScheme?, transport: HttpTransport?): HttpAnswer {
+    override suspend fun send(appId: String, request: HttpRequest, scheme: SignatureScheme?, transport: HttpTransport?): HttpResponse {
         called("send")
         requireRegistered(appId)
         return transport?.send(request) ?: answer(request)

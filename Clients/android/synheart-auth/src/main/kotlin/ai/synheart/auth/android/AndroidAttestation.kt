@@ -51,7 +51,7 @@ internal class AndroidAttestation(
             val integrity = integrity ?: return null
             if (!canDoWithout) return integrity.token(subject.nonce)
             // The client's own limit would end the whole call.
-            return withDeadline(PATIENCE_FOR_ONE, sleeper) { integrity.token(subject.nonce) }
+            return withDeadline(TOKEN_TIMEOUT, sleeper) { integrity.token(subject.nonce) }
                 ?: throw AttestationException(Code.UNAVAILABLE, "Google does not answer")
         } catch (error: AttestationException) {
             error
@@ -61,7 +61,7 @@ internal class AndroidAttestation(
         return when {
             !canDoWithout -> throw failure
             failure.code == Code.UNSUPPORTED -> null
-            failure.code == Code.UNAVAILABLE && isPatienceOver(subject) -> null
+            failure.code == Code.UNAVAILABLE && isUnavailableTooOften(subject) -> null
             else -> throw failure
         }
     }
@@ -71,10 +71,10 @@ internal class AndroidAttestation(
      * blocked, it never answers.
      */
     @Synchronized
-    private fun isPatienceOver(subject: AttestationSubject): Boolean {
+    private fun isUnavailableTooOften(subject: AttestationSubject): Boolean {
         val earlier = waiting?.takeIf { MessageDigest.isEqual(it.first, subject.challenge) }?.second ?: 0
         waiting = subject.challenge.copyOf() to earlier + 1
-        return earlier + 1 >= PATIENCE
+        return earlier + 1 >= MAXIMUM_FAILURES
     }
 
     /** The chain, if it is one that the service can accept: made by hardware, for this challenge. */
@@ -98,7 +98,7 @@ internal class AndroidAttestation(
 
         // Besides the threads of Dispatchers.IO, which the app's own code may use up.
         val threads = Dispatchers.IO.limitedParallelism(4)
-        const val PATIENCE = 2
-        val PATIENCE_FOR_ONE = 10.seconds
+        const val MAXIMUM_FAILURES = 2
+        val TOKEN_TIMEOUT = 10.seconds
     }
 }

@@ -2,7 +2,7 @@ package ai.synheart.auth.identity
 
 import ai.synheart.auth.Configuration
 import ai.synheart.auth.DeviceStatus
-import ai.synheart.auth.HttpAnswer
+import ai.synheart.auth.HttpResponse
 import ai.synheart.auth.HttpRequest
 import ai.synheart.auth.HttpTransport
 import ai.synheart.auth.MeasuredBody
@@ -55,14 +55,14 @@ internal class AuthenticatedSend(
     private var measured: MeasuredBody? = null
 
     // Guarded by this object's monitor.
-    private var latest: HttpAnswer? = null
+    private var latest: HttpResponse? = null
     private var hasEnded = false
 
     /**
      * The answer, or an error at the request's deadline. A rotation or registration that the call began continues, but the
      * request is no longer sent.
      */
-    suspend fun run(): HttpAnswer {
+    suspend fun run(): HttpResponse {
         var isReceived = false
         try {
             val answer = withDeadline(request.deadline, context.configuration.sleeper) { attempts() } ?: throw deadlinePassed()
@@ -77,7 +77,7 @@ internal class AuthenticatedSend(
     }
 
     /** Keeps an answer, so that its stream is closed if no caller receives it. */
-    private fun keep(answer: HttpAnswer) = synchronized(this) {
+    private fun keep(answer: HttpResponse) = synchronized(this) {
         latest = answer
         if (hasEnded) answer.abandon()
     }
@@ -87,7 +87,7 @@ internal class AuthenticatedSend(
         if (!isReceived) latest?.abandon()
     }
 
-    private suspend fun attempts(): HttpAnswer {
+    private suspend fun attempts(): HttpResponse {
         val recovered = HashSet<String>()
         while (true) {
             life.remaining()
@@ -128,7 +128,7 @@ internal class AuthenticatedSend(
         }
     }
 
-    private suspend fun signAndSend(scheme: SignatureScheme): HttpAnswer {
+    private suspend fun signAndSend(scheme: SignatureScheme): HttpResponse {
         problemOfHostHeaders(request.headers, scheme)?.let { throw failure(OwnCode.SIGNING_FAILED, "the request's headers: $it") }
         val signed = sign(scheme)
         val method = if (scheme == SignatureScheme.ONE) request.method.upperAscii() else request.method
@@ -169,7 +169,7 @@ internal class AuthenticatedSend(
     }
 
     /** Applies a demand to rotate. Only the auth service can make one. */
-    private suspend fun applyDemands(answer: HttpAnswer) {
+    private suspend fun applyDemands(answer: HttpResponse) {
         if (isAuthOrigin) answer.rotationDemand?.let { context.ledger.tryApply(IdentityEvent.RotationDemanded(it)) }
     }
 
@@ -203,14 +203,14 @@ internal class AuthenticatedSend(
         val SynheartAuthException.mayHaveArrived: Boolean get() = (cause as? TransportException)?.mayHaveArrived ?: true
 
         /** Whether the answer is a refusal before the request was accepted. */
-        val HttpAnswer.isRefusedUnseen: Boolean
+        val HttpResponse.isRefusedUnseen: Boolean
             get() = status in 400..499 && status != 429 && refusal.let { it != null && it.code != OwnCode.NONCE_REPLAY.text }
 
         /** Whether the verdict would end the identity, so that the auth service must confirm it. */
         val SynheartAuthException.endsIdentity: Boolean get() = remedy == Remedy.FINISH_ROTATION || remedy == Remedy.CONFIRM
 
         /** The refusal in an answer; null for an app's own 4xx. */
-        fun verdict(answer: HttpAnswer): SynheartAuthException? {
+        fun verdict(answer: HttpResponse): SynheartAuthException? {
             if (answer.status !in setOf(401, 403, 409, 421) || answer.refusal == null) return null
             return answer.error().takeIf { answer.status != 421 || it.remedy == Remedy.REPORT }
         }

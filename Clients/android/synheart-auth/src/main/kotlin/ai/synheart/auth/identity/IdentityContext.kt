@@ -29,7 +29,7 @@ import kotlin.time.Duration.Companion.seconds
 import kotlinx.coroutines.CancellationException
 
 /** A challenge and its expiry on the clock that does not jump. */
-internal class LiveChallenge(val bytes: ByteArray, val goodUntilMillis: Long)
+internal class UnexpiredChallenge(val bytes: ByteArray, val goodUntilMillis: Long)
 
 /** The dependencies of every operation on one identity. */
 internal class IdentityContext(val appId: String, val configuration: Configuration, changes: StateChanges) {
@@ -147,10 +147,10 @@ internal class IdentityContext(val appId: String, val configuration: Configurati
     }
 
     /** Fetches a challenge. Its life counts from before the request left, so it never exceeds the service's count. */
-    suspend fun challenge(purpose: String): LiveChallenge {
+    suspend fun challenge(purpose: String): UnexpiredChallenge {
         val answer = call(Route.CHALLENGE, body = challengeRequest(appId, purpose))
         val challenge = answer.read(ChallengeAnswer::parse)
-        return LiveChallenge(challenge.challenge, answer.sentAtMillis + minOf(challenge.lifeSeconds, 600) * 1000)
+        return UnexpiredChallenge(challenge.challenge, answer.sentAtMillis + minOf(challenge.lifeSeconds, 600) * 1000)
     }
 
     // The service.

@@ -35,7 +35,7 @@ internal class RegistrationAttempt(private val context: IdentityContext) {
     )
 
     /** A key, the challenge that it is attested for, and how often the attestation provider was unavailable for them. */
-    class Candidate(val challenge: LiveChallenge, val key: SigningKey, val refusals: Int = 0)
+    class Candidate(val challenge: UnexpiredChallenge, val key: SigningKey, val refusals: Int = 0)
 
     suspend fun run(): Registration {
         val challenge = context.challenge("register") // Steps 1 and 2.
@@ -50,7 +50,7 @@ internal class RegistrationAttempt(private val context: IdentityContext) {
         return persist(send(evidence, candidate.key, candidate.challenge, nonce)) // Steps 6 to 8.
     }
 
-    private suspend fun makeKey(challenge: LiveChallenge): SigningKey {
+    private suspend fun makeKey(challenge: UnexpiredChallenge): SigningKey {
         keyOfEarlierAttempt()?.let {
             context.ledger.apply(IdentityEvent.KeyReady(it.reference, isReused = true))
             return it
@@ -101,7 +101,7 @@ internal class RegistrationAttempt(private val context: IdentityContext) {
     }
 
     private suspend fun send(
-        evidence: AttestationEvidence, key: SigningKey, challenge: LiveChallenge, nonce: ByteArray,
+        evidence: AttestationEvidence, key: SigningKey, challenge: UnexpiredChallenge, nonce: ByteArray,
     ): RegisterAnswer {
         // The service refuses a chain that names another challenge. The rest of the evidence may be enough.
         val chain = evidence.keyAttestation.takeUnless { key.isAttestationSpent }

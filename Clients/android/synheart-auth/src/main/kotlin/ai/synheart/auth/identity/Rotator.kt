@@ -35,7 +35,7 @@ internal class Rotator(private val context: IdentityContext) {
     private val ledger = context.ledger
 
     /** The challenge for which the attestation provider could not answer. The next attempt uses it while it is valid. */
-    private var waiting: LiveChallenge? = null
+    private var waiting: UnexpiredChallenge? = null
 
     /** One attempt. Afterwards the identity is in `registered`, whatever the outcome. */
     suspend fun attempt(reason: RotationReason): KeyRotation {

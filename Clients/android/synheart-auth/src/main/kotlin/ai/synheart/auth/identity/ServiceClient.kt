@@ -1,7 +1,7 @@
 package ai.synheart.auth.identity
 
 import ai.synheart.auth.Configuration
-import ai.synheart.auth.HttpAnswer
+import ai.synheart.auth.HttpResponse
 import ai.synheart.auth.HttpRequest
 import ai.synheart.auth.HttpTransport
 import ai.synheart.auth.OwnCode
@@ -23,8 +23,8 @@ import kotlin.time.Duration
 import kotlinx.coroutines.CancellationException
 
 /** Sends a request and abandons the transport at the request's deadline. Throws `NETWORK_ERROR` and `ANSWER_TOO_LARGE`. */
-internal suspend fun Configuration.exchange(request: HttpRequest, transport: HttpTransport = this.transport): HttpAnswer = try {
-    withDeadline(request.deadline, sleeper, HttpAnswer::abandon) { transport.send(request) }
+internal suspend fun Configuration.exchange(request: HttpRequest, transport: HttpTransport = this.transport): HttpResponse = try {
+    withDeadline(request.deadline, sleeper, HttpResponse::abandon) { transport.send(request) }
         ?: throw failure(OwnCode.NETWORK_ERROR, "no answer in time")
 } catch (error: CancellationException) {
     throw error

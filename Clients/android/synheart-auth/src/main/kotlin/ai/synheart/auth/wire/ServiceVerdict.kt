@@ -1,6 +1,6 @@
 package ai.synheart.auth.wire
 
-import ai.synheart.auth.HttpAnswer
+import ai.synheart.auth.HttpResponse
 import ai.synheart.auth.OwnCode
 import ai.synheart.auth.Remedy
 import ai.synheart.auth.RetryPolicy
@@ -34,10 +34,10 @@ internal data class RotationDemand(
 }
 
 /** The demand to rotate in an answer of the auth service. */
-internal val HttpAnswer.rotationDemand: RotationDemand? get() = header(Header.ROTATE)?.let(RotationDemand::parse)
+internal val HttpResponse.rotationDemand: RotationDemand? get() = header(Header.ROTATE)?.let(RotationDemand::parse)
 
 /** The refusal in a 4xx or 5xx; null if the answer is not in the contract's form. */
-internal val HttpAnswer.refusal: Refusal?
+internal val HttpResponse.refusal: Refusal?
     get() {
         if (status !in 400..599) return null
         errorBody()?.let { return it }
@@ -46,7 +46,7 @@ internal val HttpAnswer.refusal: Refusal?
     }
 
 /** The service's clock in unix seconds: `X-Synheart-Server-Time`; without it the `server_timestamp` of a refusal. */
-internal val HttpAnswer.serverTime: Long?
+internal val HttpResponse.serverTime: Long?
     get() {
         if (headers.any { it.first.equals(Header.SERVER_TIME, ignoreCase = true) }) {
             return header(Header.SERVER_TIME)?.let(::unixTimeOrNull)
@@ -55,7 +55,7 @@ internal val HttpAnswer.serverTime: Long?
     }
 
 /** `Retry-After` in whole seconds, limited to [RetryPolicy.LONGEST_RETRY_AFTER]. A date is ignored. */
-internal val HttpAnswer.retryAfter: Duration?
+internal val HttpResponse.retryAfter: Duration?
     get() {
         val text = header("Retry-After") ?: return null
         if (text.isEmpty() || !text.all(Char::isAsciiDigit)) return null
@@ -64,7 +64,7 @@ internal val HttpAnswer.retryAfter: Duration?
     }
 
 /** The error of an answer that is not 2xx. Only a 4xx in the contract's form is a verdict. Anything else is a network error. */
-internal fun HttpAnswer.error(): SynheartAuthException {
+internal fun HttpResponse.error(): SynheartAuthException {
     val refusal = refusal
         ?: return failure(OwnCode.NETWORK_ERROR, "the answer is not the service's (HTTP $status)", retryAfter = retryAfter)
     if (status >= 500) {
@@ -82,7 +82,7 @@ internal fun HttpAnswer.error(): SynheartAuthException {
 internal fun SynheartAuthException.naming(origin: RequestOrigin): SynheartAuthException =
     if (remedy != Remedy.REPORT) this else failure(failure.code, "the service at ${origin.text} is not configured for this origin: $message", this)
 
-private fun HttpAnswer.errorBody(): Refusal? = try {
+private fun HttpResponse.errorBody(): Refusal? = try {
     val json = JsonObject.parse(body)
     Refusal(json.string("error"), json.optionalString("message").orEmpty(), json.long("server_timestamp"))
 } catch (_: FormException) {

@@ -1,7 +1,7 @@
 package ai.synheart.auth.flutter
 
 import ai.synheart.auth.DeviceToken
-import ai.synheart.auth.HttpAnswer
+import ai.synheart.auth.HttpResponse
 import ai.synheart.auth.HttpRequest
 import ai.synheart.auth.IdentityState
 import ai.synheart.auth.KeyRotation
@@ -71,7 +71,7 @@ internal interface AuthClient {
     suspend fun sign(
         appId: String, method: String, url: String, body: ByteArray, scheme: SignatureScheme?,
     ): Map<String, String>
-    suspend fun send(appId: String, request: HttpRequest, scheme: SignatureScheme?): HttpAnswer
+    suspend fun send(appId: String, request: HttpRequest, scheme: SignatureScheme?): HttpResponse
     suspend fun deviceToken(appId: String, audience: String?): DeviceToken
     suspend fun rotateKey(appId: String, reason: RotationReason): KeyRotation
     suspend fun resetDeviceIdentity(appId: String, reason: ResetReason)

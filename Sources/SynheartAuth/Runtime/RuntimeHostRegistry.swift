@@ -36,7 +36,7 @@ package struct RuntimeHost: Sendable {
 }
 
 /// The host behind the runtime's functions: an installed one, or the platform's own parts.
-package enum RuntimeFace {
+package enum RuntimeHostRegistry {
     private static let installed = Locked<RuntimeHost?>(nil)
 
     /// The host. It stays the same from its first use on.

@@ -34,7 +34,7 @@ import kotlinx.coroutines.withTimeout
  * The library `libsynheart_native_crypto.so` of the module `synheart-auth-runtime` exports them and calls this object. The
  * functions use Keystore keys named `synheart_device_{device_id}`, and never an identity of [ai.synheart.auth.SynheartAuth].
  */
-public object RuntimeFace {
+public object RuntimeHostRegistry {
     @Volatile
     internal var runtime: RuntimeParts? = null
         private set
@@ -253,11 +253,11 @@ internal object RuntimeFunctions {
 
     /** Log only the classes of the failure: messages may contain values that must not be logged. */
     private fun <Value : Any> attempt(function: String, failed: ((Throwable) -> Value)?, body: RuntimeParts.() -> Value?): Value? = try {
-        val runtime = RuntimeFace.runtime ?: throw IllegalStateException()
+        val runtime = RuntimeHostRegistry.runtime ?: throw IllegalStateException()
         runtime.body()
     } catch (error: Throwable) {
-        val reason = if (error is IllegalStateException && RuntimeFace.runtime == null) {
-            "RuntimeFace.install was not called in this process"
+        val reason = if (error is IllegalStateException && RuntimeHostRegistry.runtime == null) {
+            "RuntimeHostRegistry.install was not called in this process"
         } else {
             generateSequence(error) { it.cause }.take(CAUSES).joinToString(" < ") { describe(it) }
         }

@@ -22,7 +22,7 @@ import org.junit.Assert.assertTrue
 import org.junit.Rule
 import org.junit.Test
 
-class RuntimeFaceTest {
+class RuntimeHostRegistryTest {
     @get:Rule
     val phone = PhoneRule()
 
@@ -30,12 +30,12 @@ class RuntimeFaceTest {
     private val secrets get() = RuntimeSecrets(phone.device.context()) { waited += it }
 
     @After
-    fun forget() = RuntimeFace.install(null)
+    fun forget() = RuntimeHostRegistry.install(null)
 
     private fun install(
         keys: DeviceKeyStore = phone.keys(), limitMillis: Long = 30_000, storage: SecretStorage = secrets,
         attestation: AttestationProvider = AttestationProvider { AttestationEvidence("token") },
-    ) = RuntimeFace.install(RuntimeParts(keys, attestation, storage, { waited += it }, limitMillis) { secrets.directory() })
+    ) = RuntimeHostRegistry.install(RuntimeParts(keys, attestation, storage, { waited += it }, limitMillis) { secrets.directory() })
 
     private fun text(bytes: ByteArray?): String? = bytes?.let { String(it) }
 
