@@ -18,6 +18,7 @@ struct JournalBench {
         folder = try TemporaryFolder()
         // Small, because each start after a kill reads a whole segment.
         settings.segmentRecords = 500
+        settings.deadline = .seconds(120)
         // A machine that is slow must not look like a service's clock that fell behind.
         settings.monotonic = { 100 }
     }

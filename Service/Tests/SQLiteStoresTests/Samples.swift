@@ -17,9 +17,18 @@ struct FixedClock: ServiceClock {
 
 let silent = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 
+extension SQLiteStores.Options {
+    /// Deadlines that a slow machine keeps too.
+    static var unhurried: Self {
+        var options = Self()
+        (options.deadline, options.busyTimeout) = (.seconds(120), .seconds(60))
+        return options
+    }
+}
+
 extension SQLiteStores {
     static func open(
-        _ folder: TemporaryFolder, role: Role = .service, options: Options = Options(),
+        _ folder: TemporaryFolder, role: Role = .service, options: Options = .unhurried,
         clock: any ServiceClock = FixedClock()
     ) throws(StoreOpenError) -> SQLiteStores {
         try SQLiteStores(path: folder.database, role: role, options: options, clock: clock, logger: silent)
