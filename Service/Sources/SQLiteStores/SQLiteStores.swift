@@ -130,7 +130,7 @@ public final class SQLiteStores: Sendable {
         monotonic: @escaping @Sendable () -> Int64
     ) throws(StoreOpenError) {
         let path = try DatabasePath.resolve(path)
-        guard FileStatus(path) != nil || !Self.isServed(path) else {
+        guard DatabasePath.hasContent(path) || !Self.isServed(path) else {
             throw StoreOpenError(
                 .inUse,
                 "\(path) is gone, and a service still uses it: put the file back, or stop the service and restore a backup."
@@ -165,7 +165,8 @@ public final class SQLiteStores: Sendable {
                 folder: path + "-claims",
                 settings: .init(
                     maximumClaims: options.maximumClaims, deadline: options.deadline, monotonic: monotonic),
-                expecting: try database.journalExpectation(), boot: boot, now: clock.now, logger: logger
+                expecting: try database.journalExpectation(), boot: boot, now: clock.now, logger: logger,
+                database: { [database] in database.place }
             ) { continuation.yield($0) }
             try database.note(journal.note)
             noting = Task { for await note in notes { await database.keep(note) } }
@@ -190,7 +191,8 @@ public final class SQLiteStores: Sendable {
         await journal?.close()
         endNotes?.finish()
         await noting?.value
-        if let journal { await database.keep(journal.note) }
+        // Elsewhere, the note is that of another service.
+        if let journal, journal.isInPlace { await database.keep(journal.note) }
         // A stopped service may be moved without its log.
         await database.close(emptyingLog: journal != nil)
     }

@@ -157,9 +157,9 @@ struct ClaimJournalGuardTests {
     {
         let monotonic = Locked<Int64>(100)
         let bench = try JournalBench(monotonic: monotonic)
-        let (journal, claims) = (try bench.open(), bench.claims())
+        let (journal, claims, away) = (try bench.open(), bench.claims(), bench.path + "-away")
         #expect(try await journal.claim(claims) == .claimed)
-        try FileManager.default.moveItem(atPath: bench.path, toPath: bench.path + "-elsewhere")
+        try FileManager.default.moveItem(atPath: bench.path, toPath: away)
         monotonic.withLock { $0 += 1 }
         let second = try bench.open(expecting: .note(journal.note))
         await #expect(throws: StoreError.self) { try await journal.claim(bench.claims(), at: start + 1) }
@@ -167,13 +167,49 @@ struct ClaimJournalGuardTests {
             Issue.record("the second journal accepted a claim of the first")
             return
         }
+        let ofSecond = bench.claims()
+        #expect(try await second.claim(ofSecond, at: start + 121) == .claimed)
+        let note = second.note
         await second.close()
-        // What was taken stays known, and the journal goes on when its folder is back.
-        #expect(try await journal.claim(claims, now: start + 1) == .taken(claims[0]))
+        // Back in its place, it does not know what the second one accepted. The next start finds that out.
         try FileManager.default.removeItem(atPath: bench.path)
-        try FileManager.default.moveItem(atPath: bench.path + "-elsewhere", toPath: bench.path)
+        try FileManager.default.moveItem(atPath: away, toPath: bench.path)
         monotonic.withLock { $0 += 1 }
-        #expect(try await journal.claim(bench.claims(), at: start + 2) == .claimed)
+        await #expect(throws: StoreError.self) { try await journal.claim(ofSecond, at: start + 121) }
+        #expect(try await journal.claim(claims, now: start + 1) == .taken(claims[0]))
+        await journal.close()
+        let third = try bench.open(at: start + 122, expecting: .note(note))
+        guard case .historyLost = try await third.claim(ofSecond, at: start + 121, now: start + 122) else {
+            Issue.record("a claim of the second journal was accepted again")
+            return
+        }
+        await third.close()
+    }
+
+    @Test func `a journal whose folder was moved removes no file of the one in its place`() async throws {
+        var bench = bench
+        bench.settings.segmentSeconds = 10
+        bench.settings.syncInterval = .milliseconds(1)
+        let journal = try bench.open()
+        #expect(try await journal.claim(bench.claims(), at: start + 11) == .claimed)
+        // Maintenance made the next segment, which no claim uses yet.
+        await eventually { (try? bench.segments().count) == 2 }
+        try FileManager.default.moveItem(atPath: bench.path, toPath: bench.path + "-away")
+        let second = try bench.open(at: start + 11, expecting: .note(journal.note))
+        let segments = try bench.segments()
+        await journal.close()
+        #expect(try bench.segments() == segments)
+        #expect(!journal.isInPlace && second.isInPlace)
+        await second.close()
+    }
+
+    @Test func `a lock that is a link is in its place`() async throws {
+        try FileManager.default.createDirectory(atPath: bench.path, withIntermediateDirectories: true)
+        try Data().write(to: URL(fileURLWithPath: bench.path + ".lock"))
+        try FileManager.default.createSymbolicLink(
+            atPath: bench.path + "/lock", withDestinationPath: bench.path + ".lock")
+        let journal = try bench.open()
+        #expect(try await journal.claim(bench.claims()) == .claimed)
         await journal.close()
     }
 
@@ -250,6 +286,25 @@ struct ClaimJournalGuardTests {
         _ = try await abandoned()
         #expect(try await isLost(expecting: .note(note)))
         #expect(note.sequence > 1 << 40)
+    }
+
+    @Test func `a journal that is lost soon after a restore leaves the reading of the restore in its note`()
+        async throws
+    {
+        let (start, monotonic) = (JournalBench.start, Locked<Int64>(0))
+        let bench = try JournalBench(monotonic: monotonic)
+        let journal = try bench.open(expecting: .note(.restored(at: start, lastReading: start - 86_400)))
+        let note = journal.note
+        await journal.close()
+        try FileManager.default.removeItem(atPath: bench.path)
+        await (try bench.open(at: start, expecting: .note(note))).close()
+        // The clock was an hour behind.
+        let right = try bench.open(at: start + 3600, expecting: .note(note))
+        guard case .historyLost = try await right.claim(bench.claims(), at: start + 3660, now: start + 3600) else {
+            Issue.record("a request of before the restore was accepted")
+            return
+        }
+        await right.close()
     }
 
     @Test func `a journal as new as its record or newer is whole`() async throws {

@@ -96,7 +96,14 @@ struct FailureTests {
         for role in [SQLiteStores.Role.administration, .service] {
             #expect(throws: StoreOpenError.self) { try SQLiteStores.open(folder, role: role) }
         }
+        let error = #expect(throws: StoreOpenError.self) { try SQLiteStores.requireNew(folder.database) }
+        #expect(error?.description.contains("Stop it first") == true)
         #expect(!files.fileExists(atPath: folder.database))
+        try Data().write(to: URL(fileURLWithPath: folder.database))
+        #expect(throws: StoreOpenError.self) { try SQLiteStores.open(folder, role: .administration) }
+        try files.removeItem(atPath: folder.database)
+        // A service on the moved file would have a journal of its own.
+        await #expect(throws: StoreError.self) { try await claim(stores) }
         try files.copyItem(atPath: aside, toPath: folder.database)
         #expect(await isRefused())
         await #expect(throws: StoreError.self) { try await stores.probeWrite() }
@@ -104,7 +111,18 @@ struct FailureTests {
         try files.moveItem(atPath: aside, toPath: folder.database)
         try await stores.audit.append(sampleEvent())
         #expect(try await stores.audit.link(at: nil)?.sequence == 2)
+        await #expect(throws: StoreError.self) { try await claim(stores) }
         await stores.close()
+        let again = try SQLiteStores.open(folder)
+        #expect(try await claim(again) == .claimed)
+        await again.close()
+    }
+
+    private func claim(_ stores: SQLiteStores) async throws -> ClaimOutcome {
+        let (now, device) = (FixedClock().now, DeviceID(from: SystemRandom()))
+        return try await stores.replay.claim(
+            [.nonce(RequestNonce(from: SystemRandom()), of: device)], timestamp: now, expiresAt: now + 660, now: now,
+            futureWindow: 60)
     }
 
     @Test func `a call ends at its deadline, and work that had not begun never happens`() async throws {

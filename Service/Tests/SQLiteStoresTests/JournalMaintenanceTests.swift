@@ -33,16 +33,15 @@ struct JournalMaintenanceTests {
         bench.settings.retryInterval = .milliseconds(1)
         bench.settings.syncInterval = .milliseconds(1)
         let (logger, lines) = LogRecorder.make()
-        let (journal, away) = (try bench.open(logger: logger), bench.path + "-away")
-        // In this second of the monotonic clock the folder was in its place.
-        #expect(try await journal.claim(bench.claims()) == .claimed)
+        let journal = try bench.open(logger: logger)
         for round in 1...2 {
-            try FileManager.default.moveItem(atPath: bench.path, toPath: away)
+            let obstacle = "\(bench.path)/claims-0000000000000000000\(round + 1)"
+            try FileManager.default.createDirectory(atPath: obstacle, withIntermediateDirectories: false)
             let now = start + Int64(round) * 10
             #expect(try await journal.claim(bench.claims(), at: now) == .claimed)
             await eventually { lines.withLock { $0.count } == round }
             for _ in 0..<20 { await letMaintenanceWork() }
-            try FileManager.default.moveItem(atPath: away, toPath: bench.path)
+            try FileManager.default.removeItem(atPath: obstacle)
             try await beginSegment(UInt64(round) + 1, of: journal, at: now)
         }
         #expect(

@@ -37,10 +37,12 @@ final class ClaimJournal: ReplayStore {
     /// - Parameters:
     ///   - path: the folder.
     ///   - expectation: the journal that the database expects.
+    ///   - database: whether the database is at its path.
     ///   - noted: called with the note that the database must record, on the journal's own thread.
     init(
         folder path: String, settings: Settings, expecting expectation: JournalExpectation, boot: BootIdentity,
-        now: UnixTime, logger: Logger, noted: @escaping @Sendable (JournalNote) -> Void = { _ in }
+        now: UnixTime, logger: Logger, database: @escaping @Sendable () -> FileIdentity.Place = { .here },
+        noted: @escaping @Sendable (JournalNote) -> Void = { _ in }
     ) throws(StoreOpenError) {
         let folder = try JournalFolder(path)
         let recovery = try JournalRecovery.read(
@@ -51,7 +53,10 @@ final class ClaimJournal: ReplayStore {
         do throws(SystemError) {
             let header = SegmentHeader(sequence: recovery.nextSequence, boot: boot)
             let segment = try JournalSegment(header, capacity: settings.segmentCapacity, in: folder)
-            state = JournalState(recovery, segment: segment, now: now.seconds, settings: settings) { folder.isInPlace }
+            state = JournalState(recovery, segment: segment, now: now.seconds, settings: settings) {
+                let places = [folder.place, database()]
+                return places.contains(.elsewhere) ? .elsewhere : places.contains(.unknown) ? .unknown : .here
+            }
             try segment.synchronize()
         } catch {
             throw StoreOpenError(.notWritable, "The claim journal in \(path) cannot be written: \(error).")
@@ -69,6 +74,9 @@ final class ClaimJournal: ReplayStore {
 
     /// The note about the journal that the database must record.
     var note: JournalNote { state.note }
+
+    /// Whether the journal's folder and the database are at their paths, and always were.
+    var isInPlace: Bool { state.isInPlace() }
 
     /// The number of live claims, and of the slots that claims occupy.
     var size: (live: Int, slots: Int) { state.size }

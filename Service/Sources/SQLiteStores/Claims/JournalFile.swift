@@ -29,10 +29,7 @@ final class JournalFile: @unchecked Sendable {
     }
 
     /// Whether this file is at a path.
-    func isAt(_ path: String) -> Bool {
-        guard let own = FileStatus(descriptor: descriptor) else { return false }
-        return FileStatus(path)?.identity == own.identity
-    }
+    func place(_ path: String) -> FileIdentity.Place { FileIdentity(descriptor: descriptor)?.place(path) ?? .unknown }
 
     /// Releases the lock.
     func unlock() {

@@ -32,7 +32,7 @@ struct JournalFolder: Sendable {
     func unlock() { lock.unlock() }
 
     /// Whether the lock is still at its path. If it is not, another service can take a lock there.
-    var isInPlace: Bool { lock.isAt("\(path)/lock") }
+    var place: FileIdentity.Place { lock.place("\(path)/lock") }
 
     /// Takes the lock. A command may hold it during one change, without the mark (`SQLiteServiceLock`). In that case, waits.
     private static func locked(_ path: String) throws(SystemError) -> JournalFile? {

@@ -63,7 +63,8 @@ private struct MaintenanceRounds: Sendable {
                 "the clock was ahead",
                 metadata: ["wrong": "\(wrong.stretches)", "last_right": "\(wrong.lastRight ?? 0)"])
         }
-        guard error == nil else { return }
+        // Elsewhere, the names are those of another service's segments, and the note is its note.
+        guard error == nil, state.isInPlace() else { return }
         // The purged expiry is on the disk now. Delete in order and stop at the first failure, because segments must have no
         // gap.
         while let oldest = deletable.first, folder.remove(oldest) { deletable.removeFirst() }
@@ -77,7 +78,7 @@ private struct MaintenanceRounds: Sendable {
     private mutating func end(_ work: JournalState.MaintenanceWork) {
         if state.endsInOrder {
             // Delete the unused segment: recovery would take it as the newest and find no seal.
-            if let unused = state.takePrepared() { folder.remove(unused.header.sequence) }
+            if state.isInPlace(), let unused = state.takePrepared() { folder.remove(unused.header.sequence) }
             perform(work)
             // A caller whose claim was decided earlier may be waiting now.
             perform(state.takeWork())
@@ -111,6 +112,7 @@ private struct MaintenanceRounds: Sendable {
     }
 
     private mutating func rotate(_ work: JournalState.MaintenanceWork) {
+        guard state.isInPlace() else { return }
         let header = SegmentHeader(
             sequence: work.current.header.sequence + 1, boot: work.current.header.boot)
         do throws(SystemError) {

@@ -122,6 +122,9 @@ struct JournalRecovery {
         if let note = opening.expectation.note {
             contents.history.add(note.loss)
             readings.append(note.clock)
+            if contents.history.restoredAt == nil {
+                contents.history.recall(purgedTo: contents.history.purgedTo, restoredAt: note.restoredAt)
+            }
         }
         var fresh = JournalRecovery()
         fresh.nextSequence = max(nextSequence, opening.expectation.note?.nextSequence(at: opening.now) ?? 1)

@@ -54,8 +54,9 @@ final class JournalState: Sendable {
         /// Whether a sync failed. Its data may never reach the disk even if later syncs succeed, because the system no longer
         /// marks it as dirty.
         var hasLostWrites = false
-        /// Whether the journal's folder is at its path, and the monotonic clock's second in which that was looked up.
-        var isInPlace = true
+        /// Where the files are, and the monotonic clock's second in which that was looked up. Once they were elsewhere, another
+        /// service may have made claims, which the next start finds out.
+        var place = FileIdentity.Place.here
         var lookedUpAt = Int64.min
 
         var wantsSegment: Bool { !isClosing && ledger.wantsSegment }
@@ -64,7 +65,7 @@ final class JournalState: Sendable {
     private let shared: Mutex<Shared>
     private let workSignal = DispatchSemaphore(value: 0)
     private let settings: ClaimJournal.Settings
-    private let isInPlace: @Sendable () -> Bool
+    private let filePlace: @Sendable () -> FileIdentity.Place
 
     /// Takes over the recovered state, and records it at the start of the first segment.
     ///
@@ -73,12 +74,13 @@ final class JournalState: Sendable {
     ///   - segment: the first segment.
     ///   - now: the service's clock, unix seconds.
     ///   - settings: bounds and clocks.
-    ///   - isInPlace: whether the journal's folder is at its path. Otherwise another service can start there, so no claim is made.
+    ///   - place: whether the journal's folder and the database are at their paths. Otherwise another service can start with them,
+    ///     so no claim is made.
     init(
         _ recovery: JournalRecovery, segment: JournalSegment, now: Int64, settings: ClaimJournal.Settings,
-        isInPlace: @escaping @Sendable () -> Bool = { true }
+        place: @escaping @Sendable () -> FileIdentity.Place = { .here }
     ) {
-        (self.settings, self.isInPlace) = (settings, isInPlace)
+        (self.settings, filePlace) = (settings, place)
         shared = Mutex(Shared(ledger: JournalLedger(recovery, segment: segment, now: now, settings: settings)))
     }
 
@@ -91,8 +93,15 @@ final class JournalState: Sendable {
 
     func claim(_ request: ClaimRequest) -> Decision {
         let monotonic = settings.monotonic()
+        // A second is less than the time that another service refuses after its start.
+        let isDue = shared.withLock { shared in
+            guard shared.lookedUpAt < monotonic else { return false }
+            shared.lookedUpAt = monotonic
+            return true
+        }
+        if isDue { _ = isInPlace() }
         return shared.withLock { shared in
-            let answer = shared.ledger.decide(request, monotonic, closed: closed(&shared, monotonic))
+            let answer = shared.ledger.decide(request, monotonic, closed: Self.closed(shared))
             if shared.ledger.wakesMaintenance {
                 shared.ledger.wakesMaintenance = false
                 workSignal.signal()
@@ -103,11 +112,22 @@ final class JournalState: Sendable {
     }
 
     /// Why no claim can be made.
-    private func closed(_ shared: inout Shared, _ monotonic: Int64) -> StoreError? {
-        if shared.isClosing { return Self.closed }
-        // A second is less than the time that the other service refuses after its start.
-        if shared.lookedUpAt != monotonic { (shared.lookedUpAt, shared.isInPlace) = (monotonic, isInPlace()) }
-        return shared.isInPlace ? nil : Self.moved
+    private static func closed(_ shared: borrowing Shared) -> StoreError? {
+        if shared.isClosing { return closed }
+        return switch shared.place {
+        case .here: nil
+        case .elsewhere: moved
+        case .unknown: StoreError(.unavailable, "the system does not say whether the claim journal is in its place")
+        }
+    }
+
+    /// Looks whether the files are at their paths. The system may take long, so this holds no lock.
+    func isInPlace() -> Bool {
+        let place = filePlace()
+        return shared.withLock { shared in
+            if shared.place != .elsewhere { shared.place = place }
+            return shared.place == .here
+        }
     }
 
     /// Whether a tag is taken at `now`.
@@ -133,7 +153,8 @@ final class JournalState: Sendable {
     private static let closed = StoreError(.unavailable, "the claim journal is closed")
     private static let moved = StoreError(
         .unavailable,
-        "the folder of the claim journal was moved or removed: put it back beside the database, or restart the service")
+        "the database or the folder of its claim journal was moved or removed: stop the service, put both back in their place, "
+            + "and start it")
     private static let lostWrites = StoreError(
         .unavailable,
         "the disk failed to take claims, and none can be promised to be on it until the service is restarted")

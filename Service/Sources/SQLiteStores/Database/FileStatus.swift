@@ -2,23 +2,11 @@ internal import SystemPackage
 
 /// The properties of a file.
 struct FileStatus: Sendable {
-    /// Which file it is: the same one while it grows or moves, another one for a copy.
-    struct Identity: Sendable, Hashable {
-        fileprivate let device: DeviceID
-        fileprivate let inode: Inode
-    }
-
     private let status: Stat
 
     /// A file at a path; nil if there is none, or if the system does not say. A symbolic link is not followed.
     init?(_ path: String) {
         guard let status = try? Stat(FilePath(path), followTargetSymlink: false) else { return nil }
-        self.status = status
-    }
-
-    /// An open file.
-    init?(descriptor: Int32) {
-        guard let status = try? Stat(FileDescriptor(rawValue: descriptor)) else { return nil }
         self.status = status
     }
 
@@ -29,5 +17,34 @@ struct FileStatus: Sendable {
     var hardLinks: Int { status.linkCount }
     var owner: UInt32 { status.userID.rawValue }
     var group: UInt32 { status.groupID.rawValue }
-    var identity: Identity { Identity(device: status.deviceID, inode: status.inode) }
+}
+
+/// Which file it is: the same one while it grows or moves, another one for a copy.
+struct FileIdentity: Sendable, Hashable {
+    /// Where a file is that was opened at a path.
+    enum Place: Sendable, Hashable {
+        case here
+        /// It was moved or removed, or another file is in its place.
+        case elsewhere
+        /// The system does not say.
+        case unknown
+    }
+
+    private let device: DeviceID
+    private let inode: Inode
+
+    /// An open file.
+    init?(descriptor: Int32) { try? self.init(Stat(FileDescriptor(rawValue: descriptor))) }
+
+    /// The file at a path. Symbolic links are followed.
+    init?(_ path: String) { try? self.init(Stat(FilePath(path))) }
+
+    private init(_ status: Stat) { (device, inode) = (status.deviceID, status.inode) }
+
+    /// Whether this file is at a path. Symbolic links are followed.
+    func place(_ path: String) -> Place {
+        do throws(Errno) {
+            return FileIdentity(try Stat(FilePath(path))) == self ? .here : .elsewhere
+        } catch { return [.noSuchFileOrDirectory, .notDirectory].contains(error) ? .elsewhere : .unknown }
+    }
 }

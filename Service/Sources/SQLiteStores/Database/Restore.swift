@@ -47,11 +47,10 @@ extension SQLiteStores {
 
     /// Throws if there is a database or a part of one at the path, or a service that uses it.
     package static func requireNew(_ path: String) throws(StoreOpenError) {
+        // First: the logs beside a file that is gone may have changes of the running service.
+        guard !isServed(path) else { throw StoreOpenError(.inUse, "A service uses \(path). Stop it first.") }
         for file in [path] + logs.map({ path + $0 }) where FileStatus(file) != nil {
             throw StoreOpenError(.inUse, "\(file) exists. Move it away, or name another file.")
-        }
-        guard !isServed(path) else {
-            throw StoreOpenError(.inUse, "A service uses \(path). Stop it first.")
         }
     }
 
@@ -116,6 +115,9 @@ extension JournalNote {
     func nextSequence(at now: Int64) -> UInt64 {
         isOfRestore ? UInt64(clamping: now) << 20 : sequence &+ 1
     }
+
+    /// The reading at the first start after a restore, which the numbers of its segments tell; nil if there was no restore.
+    var restoredAt: Int64? { isOfRestore || sequence >> 20 == 0 ? nil : Int64(sequence >> 20) }
 }
 
 extension StoredTable {

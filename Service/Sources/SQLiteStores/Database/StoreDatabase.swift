@@ -2,12 +2,12 @@ internal import AuthService
 internal import Bytes
 internal import Foundation
 internal import GRDB
-internal import GRDBSQLite
 
 /// The database file: one writing connection, several reading ones, and a deadline for every call.
 final class StoreDatabase: Sendable {
     private let pool: DatabasePool
     private let readers = OpenReaders()
+    private let file: FileIdentity?
     private let deadline: Duration
     private let observer: (any StoreObserver)?
     /// Changes are refused unless this key seals; nil: no condition.
@@ -17,6 +17,7 @@ final class StoreDatabase: Sendable {
 
     init(path: String, options: SQLiteStores.Options) throws(StoreOpenError) {
         pool = try DatabaseFile.open(path, busyTimeout: options.busyTimeout, readers: readers)
+        file = FileIdentity(path)
         deadline = options.deadline
         observer = options.observer
         let version: Int64
@@ -63,12 +64,12 @@ final class StoreDatabase: Sendable {
         _ body: @escaping @Sendable (Database) throws -> Value
     ) async throws(StoreError) -> Value {
         let sealingKey = sealingKey.withLock { $0 }
-        return try await answered(.write) { [externalChanges] pool, answer in
+        return try await answered(.write) { [externalChanges, file] pool, answer in
             pool.asyncWrite { database in
                 // After the deadline, the caller was told that the change failed, so the change must not begin now.
                 guard !answer.isGiven else { throw StoreError(.tooSlow, "not begun within its deadline") }
                 // A file that was moved or removed takes changes, and a restarted service would not find them.
-                guard Self.isAtItsPath(database) else {
+                guard file?.place(pool.path) == .here else {
                     throw StoreError(
                         .unavailable,
                         "\(pool.path) is not the file that was opened: put that file back, or stop the service "
@@ -83,12 +84,8 @@ final class StoreDatabase: Sendable {
         }
     }
 
-    /// Whether the file that was opened is still at its path: not moved, removed or replaced.
-    private static func isAtItsPath(_ database: Database) -> Bool {
-        var isElsewhere: CInt = 0
-        let code = sqlite3_file_control(database.sqliteConnection, "main", SQLITE_FCNTL_HAS_MOVED, &isElsewhere)
-        return code == SQLITE_OK && isElsewhere == 0
-    }
+    /// Whether the file that was opened is still at its path.
+    var place: FileIdentity.Place { file?.place(path) ?? .unknown }
 
     /// From now on, changes are refused unless this key seals. Each transaction checks this.
     func allowWrites(whileSealing key: ServiceKeyCheck) { sealingKey.withLock { $0 = key } }
