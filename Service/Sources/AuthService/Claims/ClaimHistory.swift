@@ -187,7 +187,7 @@ public struct ClaimHistory: Sendable, Hashable {
     package mutating func read(_ now: Int64, monotonic: Int64) -> ClockHistory.Finding {
         let last = clock.latest
         let finding = clock.note(now, monotonic: monotonic)
-        if finding != .steady { repeatLoss(of: restoredAt, after: last ?? now, at: now) }
+        if finding != .steady { repeatLoss(after: last ?? now, at: now) }
         guard case .wrong(let wrong) = finding else { return finding }
         loss.add(wrong, now: now, purgedTo: purgedTo)
         // Claims under earlier wrong readings are dropped too if they expire too late.
@@ -202,9 +202,9 @@ public struct ClaimHistory: Sendable, Hashable {
     /// loss was found, so that requests up to this reading were accepted before. Later, none of those requests is fresh.
     ///
     /// - Parameters:
-    ///   - restoredAt: the reading at which the loss is known.
     ///   - last: the last reading before the step.
-    private mutating func repeatLoss(of restoredAt: Int64?, after last: Int64, at now: Int64) {
+    ///   - now: the reading after it.
+    private mutating func repeatLoss(after last: Int64, at now: Int64) {
         guard let restoredAt, last.subtracting(restoredAt) <= ReplayClaim.longestLife else { return }
         loss.add(ofRestoreAt: now)
         self.restoredAt = now

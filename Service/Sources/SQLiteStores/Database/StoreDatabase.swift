@@ -72,8 +72,8 @@ final class StoreDatabase: Sendable {
                 guard file?.place(pool.path) == .here else {
                     throw StoreError(
                         .unavailable,
-                        "\(pool.path) is not the file that was opened: put that file back, or stop the service "
-                            + "and restore a backup")
+                        "\(pool.path) is not the file that was opened: stop the service, put that file back and "
+                            + "start it, or restore a backup")
                 }
                 if let sealingKey { try SQLiteServiceKeyStore.check(sealingKey, seals: database) }
                 return try body(database)
