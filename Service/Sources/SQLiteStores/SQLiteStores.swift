@@ -101,6 +101,27 @@ public final class SQLiteStores: Sendable {
     /// Whether there is a database at a path: a file that is not empty.
     public static func hasDatabase(at path: String) -> Bool { DatabasePath.hasContent(path) }
 
+    /// Throws if a database was at a path and is gone.
+    ///
+    /// A service on a new database would know no device. Phones that are told so give up their identity.
+    ///
+    /// - Parameter path: the database's own path (`resolvedPath`).
+    public static func requireNotLost(_ path: String) throws(StoreOpenError) {
+        guard !DatabasePath.hasContent(path) else { return }
+        guard !isServed(path) else {
+            throw StoreOpenError(
+                .inUse,
+                "\(path) is gone, and a service still uses it: put the file back, or stop the service and restore a backup."
+            )
+        }
+        guard !JournalFolder.hasSegments(path + "-claims") else {
+            throw StoreOpenError(
+                .lost,
+                "\(path) is gone, and its claims are still in \(path)-claims: put the file back, or restore a backup. "
+                    + "To begin without its apps and devices, move \(path)-claims away too.")
+        }
+    }
+
     /// Throws if the file at a path is not a database of this service. Changes nothing.
     public static func checkFile(_ path: String) throws(StoreOpenError) {
         let path = try DatabasePath.resolve(path)
@@ -130,12 +151,7 @@ public final class SQLiteStores: Sendable {
         monotonic: @escaping @Sendable () -> Int64
     ) throws(StoreOpenError) {
         let path = try DatabasePath.resolve(path)
-        guard DatabasePath.hasContent(path) || !Self.isServed(path) else {
-            throw StoreOpenError(
-                .inUse,
-                "\(path) is gone, and a service still uses it: put the file back, or stop the service and restore a backup."
-            )
-        }
+        try Self.requireNotLost(path)
         let database = try StoreDatabase(path: path, options: options)
         self.database = database
         freeSpace = FreeSpace(deadline: options.deadline) { [path, path + "-claims"].compactMap(Self.freeBytes).min() }

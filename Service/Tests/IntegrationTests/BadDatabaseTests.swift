@@ -26,6 +26,31 @@ import Testing
         #expect(!result.output.contains("ready"))
     }
 
+    @Test func `nothing makes a new database where one is gone`() async throws {
+        let database = folder.path("db.sqlite")
+        let service = try await RunningService(database: database)
+        // The process is killed, so its log is left too.
+        service.kill()
+        for file in [database, database + ".key"] { try FileManager.default.removeItem(atPath: file) }
+        let example = try await Binary.run(["apps", "example", "--authority", folder.path("authority.pem")])
+        for result in [
+            try await serve(database),
+            try await Binary.run(["apps", "add", "--file", "-", "--database", database], input: example.output),
+            try await Binary.run(["apps", "list", "--database", database]),
+            try await Binary.run(["doctor", "--database", database, "--port", "0", "--operations-port", "0"]),
+        ] {
+            #expect(result.status != 0)
+            let text = result.output + result.errors
+            #expect(text.contains("db.sqlite is gone, and its claims are still in"), "\(text)")
+            #expect(!FileManager.default.fileExists(atPath: database))
+            // A new key would be in the way of the old one.
+            #expect(!FileManager.default.fileExists(atPath: database + ".key"))
+        }
+        try FileManager.default.removeItem(atPath: database + "-claims")
+        let anew = try await RunningService(database: database)
+        #expect(anew.stop() == 0)
+    }
+
     @Test func `an app record with a typing error is refused by name`() async throws {
         let result = try await Binary.run(
             ["apps", "add", "--file", "-", "--database", folder.path("db.sqlite")],

@@ -25,6 +25,8 @@ public struct StoreOpenError: Error, Sendable, Hashable, CustomStringConvertible
         public static let inUse = Self(rawValue: "inUse")
         /// The file has more than one hard link.
         public static let severalNames = Self(rawValue: "severalNames")
+        /// The file is gone, and what belongs to it is still there.
+        public static let lost = Self(rawValue: "lost")
         /// The content is damaged.
         public static let damaged = Self(rawValue: "damaged")
 

@@ -55,7 +55,18 @@ struct JournalFolder: Sendable {
         guard let names = try? FileManager.default.contentsOfDirectory(atPath: path) else {
             throw StoreOpenError(.notReadable, "The folder \(path) of the claim journal cannot be read.")
         }
-        return names.compactMap { $0.hasPrefix("claims-") ? UInt64($0.dropFirst(7)) : nil }.sorted()
+        return names.compactMap(Self.sequence).sorted()
+    }
+
+    /// Whether a folder has segments: a service ran on the database beside it.
+    static func hasSegments(_ path: String) -> Bool {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
+        return names.contains { sequence($0) != nil }
+    }
+
+    /// The number of the segment with this name; nil: it is no segment.
+    private static func sequence(_ name: String) -> UInt64? {
+        name.hasPrefix("claims-") ? UInt64(name.dropFirst(7)) : nil
     }
 
     /// The number of records that the segments can hold, by their sizes.

@@ -28,6 +28,10 @@ struct StoreChecks {
             report.fail("database", "\(path) is not a regular file", do: "name another file with --database")
             return false
         }
+        do { try SQLiteStores.requireNotLost(path) } catch {
+            report.fail("database", "\(error)", do: "do what it says, or name another file with --database")
+            return error.code == .inUse
+        }
         guard FileManager.default.fileExists(atPath: path) else {
             report.warn(
                 "database", "there is none at \(path)", do: "`serve` or `apps add` makes it, where it is meant to be")

@@ -38,6 +38,7 @@ struct OpenedStores {
         if let path = place.file {
             try configuration.checkDatabasePlace()
             guard creating || FileManager.default.fileExists(atPath: path) else {
+                try SQLiteStores.requireNotLost(path)
                 throw CommandFailure(
                     .impossible,
                     "there is no database at \(configuration.databasePath): start `serve` or `apps add` first")

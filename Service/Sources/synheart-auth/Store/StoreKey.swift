@@ -41,6 +41,8 @@ struct StoreKey {
                     + "back from your backup"
                     + (hasDatabase ? "; no key is created beside an existing database" : ""))
         }
+        // A new key would be in the way of the old one.
+        try SQLiteStores.requireNotLost(database)
         try file.create()
         guard let key = try file.load() else {
             throw CommandFailure(.impossible, "\(file.path) was removed while it was created")
