@@ -17,9 +17,9 @@ enum ManyDevices {
         do {
             let stores = try SQLiteStores(path: path)
             let devices = stores.devices
+            let stored = StoredApp(appID: app, sealedJSON: "{}")
             _ = try await stores.apps.insert(
-                StoredApp(appID: app, sealedJSON: "{}"),
-                recording: AuditEvent(.appAdded, at: now, actor: "benchmark", appID: app))
+                stored, recording: AuditEvent(.appAdded, at: now, actor: "benchmark", appID: app))
             let batches = stride(from: 0, to: count, by: 64)
             for start in batches {
                 ids += try await withThrowingTaskGroup(of: DeviceID.self) { group in
@@ -31,7 +31,7 @@ enum ManyDevices {
                                 key: DevicePublicKey(P256.Signing.PrivateKey().publicKey),
                                 assurance: Assurance(app: .appAttest, key: .appVouched, labels: []), registeredAt: now)
                             _ = try await devices.insert(
-                                device, maximumPending: 1,
+                                device, under: stored, maximumPending: 1,
                                 recording: AuditEvent(
                                     .deviceRegistered, at: now, actor: "benchmark", appID: app,
                                     deviceID: device.deviceID))

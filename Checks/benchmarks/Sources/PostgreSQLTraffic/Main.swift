@@ -72,11 +72,11 @@ struct PostgreSQLTraffic {
     }
 
     private static func registrations(_ stores: PostgreSQLStores, tasks: Int, count: Int) async throws {
-        try await Sample.addApp(to: stores)
+        let app = try await Sample.addApp(to: stores)
         let rate = try await rate(tasks: tasks, count: count) {
             let device = try Sample.device(key: DevicePublicKey(P256.Signing.PrivateKey().publicKey))
             _ = try await stores.devices.insert(
-                device, maximumPending: 1, recording: try Sample.event(.deviceRegistered, device.deviceID))
+                device, under: app, maximumPending: 1, recording: try Sample.event(.deviceRegistered, device.deviceID))
         }
         print("\(Int(rate)) registrations/s, \(tasks) at a time")
     }
@@ -116,9 +116,10 @@ private enum Sample {
 
     private static let assurance = Assurance(app: .playIntegrity, key: .strongbox)
 
-    static func addApp(to stores: PostgreSQLStores) async throws {
-        _ = try await stores.apps.insert(
-            StoredApp(appID: try app(), sealedJSON: "{}"), recording: try event(.appAdded, nil))
+    static func addApp(to stores: PostgreSQLStores) async throws -> StoredApp {
+        let stored = StoredApp(appID: try app(), sealedJSON: "{}")
+        _ = try await stores.apps.insert(stored, recording: try event(.appAdded, nil))
+        return stored
     }
 
     static func event(_ code: AuditEvent.Code, _ device: DeviceID?) throws -> AuditEvent {

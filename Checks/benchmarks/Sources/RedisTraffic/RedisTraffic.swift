@@ -55,7 +55,8 @@ struct RedisTraffic {
             return {
                 let now = SystemClock().now
                 _ = try await stores.limits.claim(
-                    claims(), of: device, at: rate, timestamp: now, expiresAt: now + 660, now: now, futureWindow: 60)
+                    claims(), of: device, at: rate, timestamp: now, expiresAt: now + 660, now: now, futureWindow: 60,
+                    tag: nil)
                 return 1
             }
         case "pipeline":
