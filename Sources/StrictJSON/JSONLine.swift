@@ -21,15 +21,16 @@ public struct JSONLine: Sendable {
 
     /// The line as UTF-8, with its end.
     public consuming func bytes() -> [UInt8] {
-        if isEmpty { writer.append("{") }
-        writer.append("}\n")
+        if isEmpty { writer.append(UInt8(ascii: "{")) }
+        writer.append(UInt8(ascii: "}"))
+        writer.append(UInt8(ascii: "\n"))
         return writer.bytes
     }
 
     private mutating func begin(_ name: String) {
-        if isEmpty { writer.append("{") } else { writer.append(",") }
+        writer.append(UInt8(ascii: isEmpty ? "{" : ","))
         isEmpty = false
         writer.write(name)
-        writer.append(":")
+        writer.append(UInt8(ascii: ":"))
     }
 }

@@ -117,6 +117,7 @@ private struct JSONParser {
             position += 1
             return elements
         }
+        elements.reserveCapacity(4)
         while true {
             elements.append(try parseValue(depth: depth))
             skipWhitespace()
@@ -233,8 +234,9 @@ private struct JSONParser {
     }
 
     private func decodeText(_ text: ArraySlice<UInt8>, at offset: Int) throws(JSONError) -> String {
-        // `String(decoding:)` replaces bytes that are not UTF-8. Then the text no longer has the same bytes.
         let string = String(decoding: text, as: UTF8.self)
+        // `String(decoding:)` replaces bytes that are not UTF-8. Then the text no longer has the same bytes. ASCII is UTF-8.
+        guard text.reduce(0, |) >= 0x80 else { return string }
         guard string.withBytes({ bytes in text.withUnsafeBufferPointer { bytes.elementsEqual($0) } }) else {
             throw JSONError(.invalidText, offset: offset)
         }

@@ -41,24 +41,25 @@ struct JSONWriter {
         case .number(let value): append(value.digits)
         case .string(let value): write(value)
         case .array(let elements):
-            write(elements, between: "[", "]") { $0.write($1) }
+            write(elements, between: UInt8(ascii: "["), UInt8(ascii: "]")) { $0.write($1) }
         case .object(let object):
-            write(object.members, between: "{", "}") { writer, member in
+            write(object.members, between: UInt8(ascii: "{"), UInt8(ascii: "}")) { writer, member in
                 writer.write(member.name)
-                writer.append(writer.layout == .pretty ? ": " : ":")
+                writer.append(UInt8(ascii: ":"))
+                if writer.layout == .pretty { writer.append(UInt8(ascii: " ")) }
                 writer.write(member.value)
             }
         }
     }
 
     private mutating func write<Element>(
-        _ elements: [Element], between opening: StaticString, _ closing: StaticString,
+        _ elements: [Element], between opening: UInt8, _ closing: UInt8,
         each: (inout JSONWriter, Element) -> Void
     ) {
         append(opening)
         depth += 1
         for (index, element) in elements.enumerated() {
-            if index > 0 { append(",") }
+            if index > 0 { append(UInt8(ascii: ",")) }
             beginLine()
             each(&self, element)
         }
@@ -69,36 +70,47 @@ struct JSONWriter {
 
     private mutating func beginLine() {
         guard layout == .pretty else { return }
-        append("\n")
+        append(UInt8(ascii: "\n"))
         for _ in 0..<depth { append("  ") }
     }
 
     mutating func write(_ string: String) {
-        append("\"")
-        var string = string
-        string.withUTF8 { text in
-            var written = 0
-            // A slice would be copied byte by byte.
-            func write(to end: Int) { bytes.append(contentsOf: UnsafeBufferPointer(rebasing: text[written..<end])) }
-            for (index, byte) in text.enumerated() {
-                switch byte {
-                case 0..<0x20, 0x22, 0x5C, 0x7F:
-                    write(to: index)
-                    append(escape: byte)
-                    written = index + 1
-                case 0xC2, 0xE2:
-                    // The bytes of a string are complete characters, so the following bytes of a multi-byte character
-                    // exist.
-                    guard let (escape, length) = Self.lineEnd(text[index...]) else { continue }
-                    write(to: index)
-                    append(escape)
-                    written = index + length
-                default: continue
-                }
-            }
-            write(to: text.count)
+        append(UInt8(ascii: "\""))
+        string.withBytes { text in
+            if Self.hasOnlyPlainBytes(text) { bytes.append(contentsOf: text) } else { writeEscaping(text) }
         }
-        append("\"")
+        append(UInt8(ascii: "\""))
+    }
+
+    /// Whether a text is ASCII that needs no escapes, as most are.
+    private static func hasOnlyPlainBytes(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
+        // Without an early exit, the compiler checks many bytes at once.
+        var others: UInt8 = 0
+        for byte in text { others |= 0x20..<0x7F ~= byte && byte != 0x22 && byte != 0x5C ? 0 : 1 }
+        return others == 0
+    }
+
+    private mutating func writeEscaping(_ text: UnsafeBufferPointer<UInt8>) {
+        var written = 0
+        // A slice would be copied byte by byte.
+        func write(to end: Int) { bytes.append(contentsOf: UnsafeBufferPointer(rebasing: text[written..<end])) }
+        for (index, byte) in text.enumerated() {
+            switch byte {
+            case 0..<0x20, 0x22, 0x5C, 0x7F:
+                write(to: index)
+                append(escape: byte)
+                written = index + 1
+            case 0xC2, 0xE2:
+                // The bytes of a string are complete characters, so the following bytes of a multi-byte character
+                // exist.
+                guard let (escape, length) = Self.lineEnd(text[index...]) else { continue }
+                write(to: index)
+                append(escape)
+                written = index + length
+            default: continue
+            }
+        }
+        write(to: text.count)
     }
 
     // The escape of a line separator of Unicode, or of a control character from U+0080 to U+009F. They are escaped so that
@@ -122,12 +134,7 @@ struct JSONWriter {
         }
     }
 
-    private mutating func append(_ text: String) {
-        var text = text
-        text.withUTF8 { bytes.append(contentsOf: $0) }
-    }
+    private mutating func append(_ text: String) { text.withBytes { bytes.append(contentsOf: $0) } }
 
-    mutating func append(_ text: StaticString) {
-        bytes.append(contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
-    }
+    mutating func append(_ byte: UInt8) { bytes.append(byte) }
 }

@@ -1,4 +1,5 @@
 internal import Bytes
+internal import StrictJSON
 
 /// A version 4 UUID (RFC 9562 section 5.4): the 122 random bits of a device id or of a nonce.
 public struct RandomUUID: Sendable, Hashable {
@@ -20,12 +21,20 @@ public struct RandomUUID: Sendable, Hashable {
     ///
     /// - Parameter upperCase: whether `A-F` is allowed.
     public init?(_ text: String, upperCase: Bool) {
-        guard text.utf8.count == 36 else { return nil }
+        guard let (high, low) = text.withBytes({ Self.halves($0, upperCase: upperCase) }), high >> 12 & 0xF == 4,
+            low >> 62 == 0b10
+        else { return nil }
+        (self.high, self.low) = (high, low)
+    }
+
+    /// The digits as two numbers; nil if they are not those of a UUID.
+    private static func halves(_ text: UnsafeBufferPointer<UInt8>, upperCase: Bool) -> (high: UInt64, low: UInt64)? {
+        guard text.count == 36 else { return nil }
         var (high, low): (UInt64, UInt64) = (0, 0)
-        for (index, character) in text.utf8.enumerated() {
+        for (index, character) in text.enumerated() {
             switch index {
             case 8, 13, 18, 23:
-                guard character == Self.hyphen else { return nil }
+                guard character == hyphen else { return nil }
             default:
                 guard let digit = Hexadecimal.value(of: character), upperCase || !character.isUpperCase else {
                     return nil
@@ -33,8 +42,7 @@ public struct RandomUUID: Sendable, Hashable {
                 if index < 18 { high = high << 4 | UInt64(digit) } else { low = low << 4 | UInt64(digit) }
             }
         }
-        guard high >> 12 & 0xF == 4, low >> 62 == 0b10 else { return nil }
-        (self.high, self.low) = (high, low)
+        return (high, low)
     }
 
     /// A number from its big-endian bytes.
@@ -51,8 +59,12 @@ public struct RandomUUID: Sendable, Hashable {
     /// The text in lower case.
     public var text: String {
         // Not by Foundation's UUID, which takes a fifth of a signature's time.
-        var text = Array(Hexadecimal.encode(bytes).utf8)
-        for place in [20, 16, 12, 8] { text.insert(Self.hyphen, at: place) }
+        var text: [UInt8] = []
+        text.reserveCapacity(36)
+        for (index, digit) in Hexadecimal.encode(bytes).utf8.enumerated() {
+            if index >= 8, index <= 20, index % 4 == 0 { text.append(Self.hyphen) }
+            text.append(digit)
+        }
         return String(decoding: text, as: UTF8.self)
     }
 }

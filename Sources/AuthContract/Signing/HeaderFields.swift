@@ -43,11 +43,16 @@ public struct HeaderFields: Sendable, Hashable {
 
     /// The value of a field that may be present once; nil if it is absent.
     public func atMostOne(_ name: String) throws(ContractError) -> String? {
-        let (first, last) = name.withBytes { name in
-            (lines.firstIndex { $0.isNamed(name) }, lines.lastIndex { $0.isNamed(name) })
+        var found: Int?
+        let isRepeated = name.withBytes { name in
+            for (index, line) in lines.enumerated() where line.isNamed(name) {
+                guard found == nil else { return true }
+                found = index
+            }
+            return false
         }
-        guard first == last else { throw ContractError("there must be only one \(name)") }
-        return first.map { lines[$0].value }
+        guard !isRepeated else { throw ContractError("there must be only one \(name)") }
+        return found.map { lines[$0].value }
     }
 }
 

@@ -78,11 +78,12 @@ public struct RequestTarget: Sendable, Hashable {
 
     /// Splits a target in origin form. Refuses absolute form, authority form and `*`.
     public init(_ text: String) throws(ContractError) {
-        guard let mark = text.utf8.firstIndex(of: UInt8(ascii: "?")) else {
+        guard let mark = text.withBytes({ $0.firstIndex(of: UInt8(ascii: "?")) }) else {
             try self.init(path: RequestPath(text), query: nil)
             return
         }
-        try self.init(path: RequestPath(String(text[..<mark])), query: String(text[text.utf8.index(after: mark)...]))
+        let (path, query) = (text.utf8.prefix(mark), text.utf8.dropFirst(mark + 1))
+        try self.init(path: RequestPath(String(Substring(path))), query: String(Substring(query)))
     }
 
     /// Memberwise initializer. Checks the query.
