@@ -36,8 +36,7 @@ let hummingbird: [Target.Dependency] = [
     .product(name: "HummingbirdCore", package: "hummingbird"),
     .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
     .product(name: "UnixSignals", package: "swift-service-lifecycle"), .product(name: "NIOCore", package: "swift-nio"),
-    .product(name: "NIOHTTP1", package: "swift-nio"), .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
-    .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
+    .product(name: "NIOHTTP1", package: "swift-nio"), .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
     .product(name: "HTTPTypes", package: "swift-http-types"),
 ]
 let nioCore: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
@@ -200,7 +199,7 @@ let package = Package(
                 + hummingbird,
             tests: [
                 tracing,
-                "AuthService", "Verification", contract, keyAttestation, playIntegrity, json, testKit,
+                "AuthService", "Verification", bytes, contract, keyAttestation, playIntegrity, json, testKit,
                 "StoreConformance",
                 crypto, asn1, x509, logging, nioPosix,
                 nioSSL,

@@ -1,7 +1,7 @@
 internal import AuthService
+internal import Bytes
 internal import HummingbirdCore
 internal import Logging
-internal import NIOConcurrencyHelpers
 internal import NIOCore
 
 /// Counts a listener's connections, and input that is not HTTP.
@@ -22,7 +22,7 @@ final class OpenConnections: Sendable {
         var loggedAt: ContinuousClock.Instant?
     }
 
-    private let counts = NIOLockedValueBox(Counts())
+    private let counts = Locked(Counts())
     private let settings: ReloadableSettings
     private let proxies: TrustedProxies
     private let metrics: any ListenerMetrics
@@ -58,7 +58,7 @@ final class OpenConnections: Sendable {
 
     private func take(_ peer: ClientAddress?) -> Bool {
         let maximum = settings.connectionsOfOnePeer
-        let all: Int? = counts.withLockedValue { counts in
+        let all: Int? = counts.withLock { counts in
             if let peer {
                 guard counts.byPeer[peer, default: 0] < maximum else { return nil }
                 counts.byPeer[peer, default: 0] += 1
@@ -71,7 +71,7 @@ final class OpenConnections: Sendable {
     }
 
     private func release(_ peer: ClientAddress?) {
-        let all = counts.withLockedValue { counts in
+        let all = counts.withLock { counts in
             if let peer {
                 let left = counts.byPeer[peer, default: 0] - 1
                 counts.byPeer[peer] = left > 0 ? left : nil
@@ -84,7 +84,7 @@ final class OpenConnections: Sendable {
 
     /// Logs at most once a minute, because refused clients retry.
     private func logRefusal(of peer: ClientAddress?) {
-        let isDue = counts.withLockedValue { counts in
+        let isDue = counts.withLock { counts in
             guard counts.loggedAt.map({ $0.duration(to: .now) >= Self.logInterval }) ?? true else { return false }
             counts.loggedAt = .now
             return true

@@ -1,11 +1,11 @@
 internal import AuthService
-internal import NIOConcurrencyHelpers
+internal import Bytes
 
 /// The current settings of connections and requests. Connections and requests that begin after a change use the new settings.
 final class ReloadableSettings: Sendable {
-    private let settings: NIOLockedValueBox<ServerSettings>
+    private let settings: Locked<ServerSettings>
     let bodies: BodyBudget
-    private let certificates = NIOLockedValueBox<Certificates>(Certificates())
+    private let certificates = Locked<Certificates>(Certificates())
 
     /// The certificates of the listeners. Nil until the server runs, and for a listener without TLS.
     struct Certificates: Sendable {
@@ -16,21 +16,21 @@ final class ReloadableSettings: Sendable {
     }
 
     init(_ settings: ServerSettings) {
-        self.settings = NIOLockedValueBox(settings)
+        self.settings = Locked(settings)
         bodies = BodyBudget(bytes: settings.limits.allBodies)
     }
 
     /// The certificates in use.
     var tls: Certificates {
-        get { certificates.withLockedValue { $0 } }
-        set { certificates.withLockedValue { $0 = newValue } }
+        get { certificates.withLock { $0 } }
+        set { certificates.withLock { $0 = newValue } }
     }
 
-    var limits: RequestLimits { settings.withLockedValue(\.limits) }
-    var deadlines: ReadDeadlines { settings.withLockedValue(\.deadlines) }
-    var maximumConnections: Int { settings.withLockedValue(\.maximumConnections) }
-    var nat64: NAT64Prefixes { settings.withLockedValue(\.nat64) }
-    var connectionsOfOnePeer: Int { settings.withLockedValue(\.connectionsOfOnePeer) }
+    var limits: RequestLimits { settings.withLock(\.limits) }
+    var deadlines: ReadDeadlines { settings.withLock(\.deadlines) }
+    var maximumConnections: Int { settings.withLock(\.maximumConnections) }
+    var nat64: NAT64Prefixes { settings.withLock(\.nat64) }
+    var connectionsOfOnePeer: Int { settings.withLock(\.connectionsOfOnePeer) }
 
     /// Applies the settings that can change while the server runs.
     ///
@@ -46,7 +46,7 @@ final class ReloadableSettings: Sendable {
         }
         for (certificate, files) in loaded { certificate.use(files) }
         bodies.resize(to: new.limits.allBodies)
-        settings.withLockedValue { settings in
+        settings.withLock { settings in
             settings.limits = new.limits
             settings.deadlines = new.deadlines
             settings.maximumConnections = new.maximumConnections

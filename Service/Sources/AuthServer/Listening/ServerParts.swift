@@ -1,6 +1,6 @@
 internal import AuthService
+internal import Bytes
 internal import Logging
-internal import NIOConcurrencyHelpers
 internal import NIOCore
 internal import ServiceLifecycle
 internal import Synchronization
@@ -43,10 +43,10 @@ struct Draining: Service {
 /// Whether the server has begun to stop. Every connection checks it at each answer.
 final class Stopping: Sendable {
     private let flag = Atomic(false)
-    private let listener = NIOLockedValueBox<(any Channel)?>(nil)
+    private let listener = Locked<(any Channel)?>(nil)
 
     /// - Parameter listener: the listening socket that must lose no request.
-    func began(listening listener: any Channel) { self.listener.withLockedValue { $0 = listener } }
+    func began(listening listener: any Channel) { self.listener.withLock { $0 = listener } }
 
     /// Makes each answer end its connection, so that no pooled connection is used again. Returns when the listener may be closed.
     func drain(for time: Duration) async {
@@ -54,7 +54,7 @@ final class Stopping: Sendable {
         guard time > .zero else { return }
         // Cancelled only if the server must end at once.
         try? await Task.sleep(for: time)
-        await listener.withLockedValue { $0 }?.acceptLastConnections()
+        await listener.withLock { $0 }?.acceptLastConnections()
     }
 
     var hasBegun: Bool { flag.load(ordering: .relaxed) }

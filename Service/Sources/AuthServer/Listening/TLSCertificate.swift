@@ -1,6 +1,6 @@
 package import AuthContract
+internal import Bytes
 internal import Foundation
-internal import NIOConcurrencyHelpers
 internal import NIOSSL
 
 extension TLSFiles {
@@ -20,7 +20,7 @@ extension TLSFiles {
 
 /// The certificate of a listener. It is re-read when its files change. Open connections keep theirs.
 final class TLSCertificate: Sendable {
-    private let current: NIOLockedValueBox<Loaded>
+    private let current: Locked<Loaded>
 
     /// The content of the files, and the TLS context made from it.
     struct Loaded: Sendable {
@@ -38,16 +38,16 @@ final class TLSCertificate: Sendable {
 
     /// Reads the files: PEM, the chain leaf first.
     init(_ files: TLSFiles) throws(ConfigurationError) {
-        current = NIOLockedValueBox(try Self.load(files))
+        current = Locked(try Self.load(files))
     }
 
     /// The TLS handler of a new connection.
     func makeHandler() -> NIOSSLServerHandler {
-        NIOSSLServerHandler(context: current.withLockedValue(\.context))
+        NIOSSLServerHandler(context: current.withLock(\.context))
     }
 
     /// The validity of the certificate.
-    var validity: ClosedRange<UnixTime> { current.withLockedValue(\.validity) }
+    var validity: ClosedRange<UnixTime> { current.withLock(\.validity) }
 
     /// Re-reads the files if they changed. Throws and keeps the certificate if the files do not belong together. Also keeps it
     /// if a file is a pipe, which can be read only once.
@@ -62,12 +62,12 @@ final class TLSCertificate: Sendable {
     }
 
     /// The files in use.
-    var loaded: Loaded { current.withLockedValue { $0 } }
+    var loaded: Loaded { current.withLock { $0 } }
 
     /// Replaces the loaded files, unless another call replaced them since they were read, such as a reload of the configuration.
     /// Then returns false, because newer files must not be replaced by older ones.
     func replace(_ known: Loaded, with new: Loaded) -> Bool {
-        current.withLockedValue { current in
+        current.withLock { current in
             guard current.files == known.files, current.version == known.version else { return false }
             current = new
             return true
@@ -75,7 +75,7 @@ final class TLSCertificate: Sendable {
     }
 
     /// Uses loaded files, which may have other paths.
-    func use(_ loaded: Loaded) { current.withLockedValue { $0 = loaded } }
+    func use(_ loaded: Loaded) { current.withLock { $0 = loaded } }
 
     /// Reads files and checks that they fit together.
     static func load(_ files: TLSFiles) throws(ConfigurationError) -> Loaded { try load(files, try read(files)) }

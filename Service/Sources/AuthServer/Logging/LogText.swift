@@ -9,7 +9,11 @@ enum LogText {
     /// `limit` bytes of UTF-8.
     static func bounded(_ text: String, to limit: Int) -> String {
         // Most text is printable ASCII. Scalars are slower to read.
-        if text.utf8.count <= limit, text.utf8.allSatisfy({ 0x20..<0x7F ~= $0 }) { return text }
+        if text.utf8.count <= limit,
+            text.utf8.withContiguousStorageIfAvailable({ $0.allSatisfy { 0x20..<0x7F ~= $0 } }) == true
+        {
+            return text
+        }
         guard text.utf8.count > limit || text.unicodeScalars.contains(where: isControl) else { return text }
         var bounded = ""
         var room = limit

@@ -1,8 +1,8 @@
 internal import AuthContract
 internal import AuthService
+internal import Bytes
 internal import Dispatch
 internal import Foundation
-internal import NIOConcurrencyHelpers
 internal import StrictJSON
 
 /// Writes log lines without blocking the thread that logs.
@@ -20,8 +20,8 @@ package final class LogWriter: Sendable {
     }
 
     private struct Queue: Sendable {
-        var lines: [[UInt8]] = []
-        var bytes = 0
+        var lines = 0
+        var text: [UInt8] = []
         /// Lost lines in total.
         var dropped = 0
         /// Lost lines that no line has reported yet.
@@ -34,7 +34,7 @@ package final class LogWriter: Sendable {
         }
     }
 
-    private let queue = NIOLockedValueBox(Queue())
+    private let queue = Locked(Queue())
     private let work = DispatchSemaphore(value: 0)
     /// How long a line may wait for others. One wake of the thread then writes many lines: a wake for every line costs a busy
     /// service a tenth of its requests (`Checks/benchmarks/http`).
@@ -68,27 +68,27 @@ package final class LogWriter: Sendable {
     }
 
     /// Lost lines since the start: the queue was full, or writing to the descriptor failed.
-    package var dropped: Int { queue.withLockedValue(\.dropped) }
+    package var dropped: Int { queue.withLock(\.dropped) }
 
     /// Puts a line into the queue, or drops it if the queue is full.
     ///
     /// - Parameter line: one line, with its line end.
     func write(_ line: [UInt8]) {
-        let wakes = queue.withLockedValue { queue in
-            guard queue.lines.count < bounds.lines, queue.bytes + line.count <= bounds.bytes else {
+        let wakes = queue.withLock { queue in
+            guard queue.lines < bounds.lines, queue.text.count + line.count <= bounds.bytes else {
                 queue.lose(1)
                 return false
             }
             let wasHalfFull = isHalfFull(queue)
-            queue.lines.append(line)
-            queue.bytes += line.count
-            return queue.lines.count == 1 || isHalfFull(queue) && !wasHalfFull
+            queue.lines += 1
+            queue.text += line
+            return queue.lines == 1 || isHalfFull(queue) && !wasHalfFull
         }
         if wakes { work.signal() }
     }
 
     private func isHalfFull(_ queue: Queue) -> Bool {
-        queue.lines.count > bounds.lines / 2 || queue.bytes > bounds.bytes / 2
+        queue.lines > bounds.lines / 2 || queue.text.count > bounds.bytes / 2
     }
 
     /// Waits until everything that was logged before is written, up to this time limit.
@@ -97,7 +97,7 @@ package final class LogWriter: Sendable {
     @discardableResult
     package func flush(within limit: Duration) -> Bool {
         let flushed = DispatchSemaphore(value: 0)
-        queue.withLockedValue { $0.flushes.append(flushed) }
+        queue.withLock { $0.flushes.append(flushed) }
         work.signal()
         let (whole, attoseconds) = limit.components
         let seconds = Double(whole) + Double(attoseconds) / 1e18
@@ -105,31 +105,35 @@ package final class LogWriter: Sendable {
     }
 
     private func run() {
+        var capacity = 0
         while true {
             work.wait()
             // A flush or a half-full queue ends the wait, so that no line is dropped while the thread sleeps.
             _ = work.wait(timeout: .now() + gathering)
-            let (batch, flushes) = take()
+            let (batch, flushes) = take(leaving: capacity)
+            capacity = batch.count
             let written = batch.isEmpty ? 0 : output(batch)
             if written < batch.count {
                 let lost = batch[written...].count { $0 == UInt8(ascii: "\n") }
-                queue.withLockedValue { $0.lose(lost) }
+                queue.withLock { $0.lose(lost) }
             }
             for flushed in flushes { flushed.signal() }
         }
     }
 
     /// All waiting lines, followed by the report on dropped lines, and the semaphores of callers that wait in `flush`.
-    private func take() -> (batch: [UInt8], flushes: [DispatchSemaphore]) {
-        let taken = queue.withLockedValue { queue in
-            defer {
-                // The report on dropped lines is only written after other lines.
-                if !queue.lines.isEmpty { queue.unreported = 0 }
-                (queue.lines, queue.bytes, queue.flushes) = ([], 0, [])
-            }
-            return queue
+    ///
+    /// - Parameter capacity: the size of the empty buffer that is left, so that it need not grow again.
+    private func take(leaving capacity: Int) -> (batch: [UInt8], flushes: [DispatchSemaphore]) {
+        var (taken, next) = (Queue(), [UInt8]())
+        next.reserveCapacity(capacity)
+        queue.withLock { queue in
+            taken = queue
+            // The report on dropped lines is only written after other lines.
+            if queue.lines > 0 { queue.unreported = 0 }
+            (queue.lines, queue.text, queue.flushes) = (0, next, [])
         }
-        var batch = Array(taken.lines.joined())
+        var batch = taken.text
         if !batch.isEmpty, taken.unreported > 0 { batch += Self.report(taken.unreported) }
         return (batch, taken.flushes)
     }

@@ -1,7 +1,7 @@
 @_spi(Service) internal import AuthContract
 internal import AuthService
+internal import Bytes
 internal import Logging
-internal import NIOConcurrencyHelpers
 
 /// Logs one line for each request with its outcome and time. It never logs a body, a signature, a proof or a device id.
 struct RequestLog: Sendable {
@@ -66,12 +66,12 @@ private final class WarningPace: Sendable {
     }
 
     private static let pause: Duration = .seconds(60)
-    private let last = NIOLockedValueBox<[Kind: ContinuousClock.Instant]>([:])
+    private let last = Locked<[Kind: ContinuousClock.Instant]>([:])
 
     /// Whether a warning about this route and outcome may be written now. Both come from fixed sets.
     func isDue(_ route: String, _ outcome: String) -> Bool {
         let now = ContinuousClock.now
-        return last.withLockedValue { last in
+        return last.withLock { last in
             let kind = Kind(route: route, outcome: outcome)
             if let written = last[kind], written + Self.pause > now { return false }
             last[kind] = now

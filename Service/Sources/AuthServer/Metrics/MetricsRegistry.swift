@@ -1,4 +1,4 @@
-internal import NIOConcurrencyHelpers
+internal import Bytes
 
 /// Counters, gauges and histograms, and their text for Prometheus.
 ///
@@ -25,25 +25,25 @@ package final class MetricsRegistry: Sendable {
 
     /// A number with its own lock. Keep a reference to one that changes often, to save the lookup.
     package final class Value: Sendable {
-        private let number = NIOLockedValueBox(0.0)
+        private let number = Locked(0.0)
 
-        package func add(_ amount: Double = 1) { number.withLockedValue { $0 += amount } }
+        package func add(_ amount: Double = 1) { number.withLock { $0 += amount } }
 
-        package func set(_ value: Double) { number.withLockedValue { $0 = value } }
+        package func set(_ value: Double) { number.withLock { $0 = value } }
 
-        fileprivate var current: Double { number.withLockedValue { $0 } }
+        fileprivate var current: Double { number.withLock { $0 } }
     }
 
     /// Counters by key. Each is looked up in the registry only once.
     final class Counters<Key: Hashable & Sendable>: Sendable {
-        private let known = NIOLockedValueBox<[Key: Value]>([:])
+        private let known = Locked<[Key: Value]>([:])
         private let find: @Sendable (Key) -> Value
 
         /// - Parameter find: the registry's counter of a key.
         init(_ find: @escaping @Sendable (Key) -> Value) { self.find = find }
 
         func count(_ key: Key, by amount: Double = 1) {
-            let value = known.withLockedValue { known in
+            let value = known.withLock { known in
                 if let value = known[key] { return value }
                 let value = find(key)
                 known[key] = value
@@ -56,23 +56,23 @@ package final class MetricsRegistry: Sendable {
     /// The distribution of a quantity.
     package final class Histogram: Sendable {
         private let bounds: [Double]
-        private let state: NIOLockedValueBox<(counts: [UInt64], sum: Double)>
+        private let state: Locked<(counts: [UInt64], sum: Double)>
 
         fileprivate init(_ bounds: [Double]) {
             self.bounds = bounds
-            state = NIOLockedValueBox(([UInt64](repeating: 0, count: bounds.count + 1), 0))
+            state = Locked(([UInt64](repeating: 0, count: bounds.count + 1), 0))
         }
 
         package func observe(_ value: Double) {
             let bucket = bounds.firstIndex { value <= $0 } ?? bounds.count
-            state.withLockedValue { state in
+            state.withLock { state in
                 state.counts[bucket] += 1
                 state.sum += value
             }
         }
 
         fileprivate func write(_ name: String, _ labels: String, to text: inout String) {
-            let (counts, sum) = state.withLockedValue { $0 }
+            let (counts, sum) = state.withLock { $0 }
             var total: UInt64 = 0
             for (count, bound) in zip(counts, bounds.map(MetricsRegistry.number) + ["+Inf"]) {
                 total += count
@@ -102,14 +102,14 @@ package final class MetricsRegistry: Sendable {
     /// A higher limit for families whose series are set together by a caller that bounds their number.
     private static let maximumReplaced = 20_000
 
-    private let families: NIOLockedValueBox<[String: Family]>
+    private let families: Locked<[String: Family]>
 
     /// An empty registry.
-    package init() { families = NIOLockedValueBox([:]) }
+    package init() { families = Locked([:]) }
 
     /// Describes a family. Metrics without a description are not exposed.
     package func describe(_ name: String, _ kind: Kind, _ help: String) {
-        families.withLockedValue { $0[name] = Family(kind: kind, help: help) }
+        families.withLock { $0[name] = Family(kind: kind, help: help) }
     }
 
     /// The counter or gauge with these labels. Beyond the limit it is a dummy that is not exposed.
@@ -140,12 +140,12 @@ package final class MetricsRegistry: Sendable {
             value.set(series.value)
             return (Self.text(series.labels), Series.value(value))
         }
-        families.withLockedValue { $0[name]?.series = Dictionary(named) { $1 } }
+        families.withLock { $0[name]?.series = Dictionary(named) { $1 } }
     }
 
     private func series(_ name: String, _ labels: Labels, make: (Kind) -> Series?) -> Series? {
         let key = Self.text(labels)
-        return families.withLockedValue { families in
+        return families.withLock { families in
             guard let family = families[name] else { return nil }
             if let known = family.series[key] { return known }
             guard family.series.count < Self.maximumSeries, let new = make(family.kind) else { return nil }
@@ -156,7 +156,7 @@ package final class MetricsRegistry: Sendable {
 
     /// The text exposition format, version 0.0.4.
     package func text() -> String {
-        let families = families.withLockedValue { $0 }
+        let families = families.withLock { $0 }
         var text = ""
         for (name, family) in families.sorted(by: { $0.key < $1.key }) {
             text += "# HELP \(name) \(family.help)\n# TYPE \(name) \(family.kind.name)\n"

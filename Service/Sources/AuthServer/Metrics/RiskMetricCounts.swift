@@ -1,6 +1,6 @@
 internal import AuthContract
 internal import AuthService
-internal import NIOConcurrencyHelpers
+internal import Bytes
 
 /// The distribution of the devices' risk metrics. The store counts them at most once a minute, so that scrapes cannot load it.
 struct RiskMetricCounts: Sendable {
@@ -37,13 +37,13 @@ struct RiskMetricCounts: Sendable {
 
     private static let life: Duration = .seconds(60)
     private let service: AuthService
-    private let countedUntil = NIOLockedValueBox<ContinuousClock.Instant?>(nil)
+    private let countedUntil = Locked<ContinuousClock.Instant?>(nil)
 
     init(service: AuthService) { self.service = service }
 
     /// The apps with devices on Apple's platforms; nil if they were counted less than a minute ago, or cannot be counted.
     func apps() async -> [App]? {
-        let isDue = countedUntil.withLockedValue { until in
+        let isDue = countedUntil.withLock { until in
             guard until.map({ ContinuousClock.now >= $0 }) ?? true else { return false }
             until = .now + Self.life
             return true

@@ -1,6 +1,6 @@
 @_spi(Service) package import AuthContract
 package import AuthService
-internal import NIOConcurrencyHelpers
+internal import Bytes
 
 /// The service's metrics, with the names under which they are scraped.
 package struct ServerMetrics: Sendable {
@@ -11,9 +11,9 @@ package struct ServerMetrics: Sendable {
     private let storeTimes: [StoreOperation: MetricsRegistry.Histogram]
     private let requests: MetricsRegistry.Counters<InitialSeries.Outcome>
     private let verdicts = VerdictCounts()
-    private let uses = NIOLockedValueBox<[String: UnixTime]>([:])
+    private let uses = Locked<[String: UnixTime]>([:])
     /// When the current loss of history ends; nil: there is none.
-    private let lossEnds = NIOLockedValueBox<UnixTime?>(nil)
+    private let lossEnds = Locked<UnixTime?>(nil)
 
     /// Metrics of a process that started at this time.
     package init(startedAt: UnixTime = SystemClock().now) {
@@ -164,9 +164,9 @@ package struct ServerMetrics: Sendable {
     }
 
     /// Records the use of a credential.
-    func used(_ credential: Credential, at now: UnixTime) { uses.withLockedValue { $0[credential.id] = now } }
+    func used(_ credential: Credential, at now: UnixTime) { uses.withLock { $0[credential.id] = now } }
 
-    var credentialUses: [String: UnixTime] { uses.withLockedValue { $0 } }
+    var credentialUses: [String: UnixTime] { uses.withLock { $0 } }
 
     func operationsRequest(_ area: String, _ answer: APIResponse) {
         registry.count(Name.operations, [("area", area), ("status", String(answer.status))])
@@ -192,7 +192,7 @@ package struct ServerMetrics: Sendable {
     ///
     /// - Parameter end: when the current loss ends; nil: there is none.
     func historyLost(until end: UnixTime?, at now: UnixTime) {
-        let (losses, seconds) = lossEnds.withLockedValue { known -> (Double, Int64) in
+        let (losses, seconds) = lossEnds.withLock { known -> (Double, Int64) in
             guard let end else {
                 known = nil
                 return (0, 0)

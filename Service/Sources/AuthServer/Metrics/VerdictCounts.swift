@@ -1,5 +1,5 @@
 internal import AuthContract
-internal import NIOConcurrencyHelpers
+internal import Bytes
 
 /// Verdicts by app. The busiest apps have their own series, and all others share `other`.
 ///
@@ -43,11 +43,11 @@ final class VerdictCounts: Sendable {
         }
     }
 
-    private let state = NIOLockedValueBox(State())
+    private let state = Locked(State())
 
     /// - Parameter id: nil if the request names no app of its credential.
     func count(_ verdict: String, of id: AppID?) {
-        state.withLockedValue { state in
+        state.withLock { state in
             guard let id, var app = state.apps[id] ?? (state.apps.count < Self.knownApps ? App() : nil) else {
                 state.others[verdict, default: 0] += 1
                 return
@@ -65,7 +65,7 @@ final class VerdictCounts: Sendable {
 
     /// Every series. A named app has all of `verdicts`, including those with 0, and any other verdict that was counted.
     func series(of verdicts: [String]) -> [(labels: MetricsRegistry.Labels, value: Double)] {
-        let (named, others) = state.withLockedValue { state in
+        let (named, others) = state.withLock { state in
             (state.named.map { ($0.text, state.apps[$0]?.byVerdict ?? [:]) }, state.others)
         }
         let zeros = Dictionary(uniqueKeysWithValues: verdicts.map { ($0, 0) })

@@ -1,6 +1,6 @@
 package import AuthContract
 package import AuthService
-internal import NIOConcurrencyHelpers
+internal import Bytes
 
 /// The named checks that must pass for the service to be ready.
 package struct Readiness: Sendable {
@@ -43,7 +43,7 @@ package struct Readiness: Sendable {
     private let checks: [Check]
     private let deadline: Duration
     private let sleep: @Sendable (Duration) async throws -> Void
-    private let state = NIOLockedValueBox(State())
+    private let state = Locked(State())
     private let memory: Duration
     /// The check that fails as soon as the service begins to stop.
     private static let accepting = "accepting"
@@ -77,24 +77,24 @@ package struct Readiness: Sendable {
     }
 
     /// The service shuts down: it finishes its requests and accepts no others.
-    func beginDraining() { state.withLockedValue { $0.isDraining = true } }
+    func beginDraining() { state.withLock { $0.isDraining = true } }
 
     /// The result of each check, at most a second old, so that frequent callers do not load the stores.
     func findings() async -> [CheckResult] {
-        let isDraining = state.withLockedValue(\.isDraining)
+        let isDraining = state.withLock(\.isDraining)
         let accepting = CheckResult(name: Self.accepting, failure: isDraining ? "the service is stopping" : nil)
         return [accepting] + (await storesAsked())
     }
 
     private func storesAsked() async -> [CheckResult] {
-        let running: Task<[CheckResult], Never>? = state.withLockedValue { state in
+        let running: Task<[CheckResult], Never>? = state.withLock { state in
             if let remembered = state.remembered, ContinuousClock.now < remembered.until { return nil }
             if let running = state.running { return running }
             let task = Task { await ask() }
             state.running = task
             return task
         }
-        guard let running else { return state.withLockedValue { $0.remembered?.findings ?? [] } }
+        guard let running else { return state.withLock { $0.remembered?.findings ?? [] } }
         return await running.value
     }
 
@@ -106,7 +106,7 @@ package struct Readiness: Sendable {
             }
             return await group.reduce(into: []) { $0.append($1) }.sorted { $0.0 < $1.0 }.map(\.1)
         }
-        state.withLockedValue { state in
+        state.withLock { state in
             state.remembered = (findings, .now + memory)
             state.running = nil
         }
@@ -116,13 +116,13 @@ package struct Readiness: Sendable {
     /// The result of a check. A check that hangs may ignore cancellation, so its task is abandoned. The check is not started
     /// again before that task ends: frequent scrapes must not leave more and more tasks behind.
     private func finding(of check: Check) async -> CheckResult {
-        guard state.withLockedValue({ $0.unanswered.insert(check.name).inserted }) else {
+        guard state.withLock({ $0.unanswered.insert(check.name).inserted }) else {
             return CheckResult(name: check.name, failure: "it has not answered an earlier question yet")
         }
         return await withCheckedContinuation { continuation in
-            let waiting = NIOLockedValueBox<CheckedContinuation<CheckResult, Never>?>(continuation)
+            let waiting = Locked<CheckedContinuation<CheckResult, Never>?>(continuation)
             @Sendable func give(_ finding: CheckResult) {
-                let waiting = waiting.withLockedValue { waiting in
+                let waiting = waiting.withLock { waiting in
                     defer { waiting = nil }
                     return waiting
                 }
@@ -139,7 +139,7 @@ package struct Readiness: Sendable {
                 } catch {
                     finding.failure = "\(error)"
                 }
-                state.withLockedValue { _ = $0.unanswered.remove(check.name) }
+                state.withLock { _ = $0.unanswered.remove(check.name) }
                 timer.cancel()
                 give(finding)
             }

@@ -1,6 +1,6 @@
 internal import AuthContract
 package import AuthService
-internal import NIOConcurrencyHelpers
+internal import Bytes
 
 /// The memory that all request bodies of a listener may use together, from their first byte until the answer.
 ///
@@ -10,13 +10,13 @@ package final class BodyBudget: Sendable {
     /// The bytes of each body that are not counted. A device's own requests are smaller.
     static let uncounted = 16 * 1024
 
-    private let state: NIOLockedValueBox<(total: Int, taken: Int)>
+    private let state: Locked<(total: Int, taken: Int)>
 
     /// - Parameter total: in bytes.
-    package init(bytes total: Int) { state = NIOLockedValueBox((total, 0)) }
+    package init(bytes total: Int) { state = Locked((total, 0)) }
 
     /// Changes the budget. Current bodies keep their shares.
-    func resize(to total: Int) { state.withLockedValue { $0.total = total } }
+    func resize(to total: Int) { state.withLock { $0.total = total } }
 
     /// The share of one request.
     package final class Share {
@@ -49,12 +49,12 @@ package final class BodyBudget: Sendable {
     package func share() -> Share { Share(self) }
 
     private func take(_ bytes: Int) -> Bool {
-        state.withLockedValue { state in
+        state.withLock { state in
             guard state.taken + bytes <= state.total else { return false }
             state.taken += bytes
             return true
         }
     }
 
-    private func giveBack(_ bytes: Int) { state.withLockedValue { $0.taken -= bytes } }
+    private func giveBack(_ bytes: Int) { state.withLock { $0.taken -= bytes } }
 }

@@ -1,5 +1,5 @@
+internal import Bytes
 package import Logging
-internal import NIOConcurrencyHelpers
 
 /// Sends spans to an OpenTelemetry collector by OTLP/HTTP, in batches, from its own task.
 ///
@@ -40,7 +40,7 @@ package final class TraceExporter: Sendable {
     private let settings: Settings
     private let logger: Logger
     private let resource: OTLPResource
-    private let state = NIOLockedValueBox(State())
+    private let state = Locked(State())
     private let (wakes, wake) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
 
     /// - Parameters:
@@ -58,7 +58,7 @@ package final class TraceExporter: Sendable {
     }
 
     /// Spans that the collector accepted, and dropped spans, since the start.
-    var counts: (sent: UInt64, dropped: UInt64) { state.withLockedValue { ($0.sent, $0.dropped) } }
+    var counts: (sent: UInt64, dropped: UInt64) { state.withLock { ($0.sent, $0.dropped) } }
 
     /// The metrics of the exporter.
     package var metrics: [MetricsSource] {
@@ -75,7 +75,7 @@ package final class TraceExporter: Sendable {
 
     /// Adds a span that has ended, or drops it if the queue is full.
     func add(_ span: TraceSpan.Record) {
-        let isBatch = state.withLockedValue { state in
+        let isBatch = state.withLock { state in
             guard state.spans.count < settings.queue else {
                 state.dropped &+= 1
                 return false
@@ -111,14 +111,14 @@ package final class TraceExporter: Sendable {
             let failure = left > .zero ? await send(batch, within: left) : "the time is over"
             if failure != nil, Task.isCancelled {
                 // The service stops: the last round sends these spans.
-                return state.withLockedValue { $0.spans.insert(contentsOf: batch, at: 0) }
+                return state.withLock { $0.spans.insert(contentsOf: batch, at: 0) }
             }
             note(failure, of: batch.count)
         }
     }
 
     private func note(_ failure: String?, of count: Int) {
-        let wasFailing = state.withLockedValue { state in
+        let wasFailing = state.withLock { state in
             if failure == nil { state.sent &+= UInt64(count) } else { state.dropped &+= UInt64(count) }
             defer { state.isFailing = failure != nil }
             return state.isFailing
@@ -132,7 +132,7 @@ package final class TraceExporter: Sendable {
     }
 
     private func take() -> [TraceSpan.Record] {
-        state.withLockedValue { state in
+        state.withLock { state in
             let batch = Array(state.spans.prefix(settings.batch))
             state.spans.removeFirst(batch.count)
             return batch

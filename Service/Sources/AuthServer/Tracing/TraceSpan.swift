@@ -1,5 +1,5 @@
 internal import AuthService
-internal import NIOConcurrencyHelpers
+internal import Bytes
 package import Tracing
 
 /// A span of a request that is recorded, or the place of one that is not.
@@ -21,11 +21,11 @@ package struct TraceSpan: Tracing.Span {
 
     /// The data that change until the span ends.
     private final class Recording: Sendable {
-        let record: NIOLockedValueBox<Record?>
+        let record: Locked<Record?>
         let exporter: TraceExporter
 
         init(_ record: Record, _ exporter: TraceExporter) {
-            (self.record, self.exporter) = (NIOLockedValueBox(record), exporter)
+            (self.record, self.exporter) = (Locked(record), exporter)
         }
     }
 
@@ -47,15 +47,15 @@ package struct TraceSpan: Tracing.Span {
     /// A span that is not recorded.
     init(unrecordedIn context: InstrumentationContext) { (self.context, recording) = (context, nil) }
 
-    package var isRecording: Bool { recording?.record.withLockedValue { $0 != nil } ?? false }
+    package var isRecording: Bool { recording?.record.withLock { $0 != nil } ?? false }
 
     package var operationName: String {
-        get { recording?.record.withLockedValue { $0?.name } ?? "" }
+        get { recording?.record.withLock { $0?.name } ?? "" }
         nonmutating set { change { $0.name = newValue } }
     }
 
     package var attributes: SpanAttributes {
-        get { recording?.record.withLockedValue { $0?.attributes } ?? [:] }
+        get { recording?.record.withLock { $0?.attributes } ?? [:] }
         nonmutating set { change { $0.attributes = Self.bounded(newValue) } }
     }
 
@@ -81,7 +81,7 @@ package struct TraceSpan: Tracing.Span {
     /// Ends the span and gives it to the exporter, once.
     package func end<Instant: TracerInstant>(at instant: @autoclosure () -> Instant) {
         guard let recording else { return }
-        var ended = recording.record.withLockedValue { record in
+        var ended = recording.record.withLock { record in
             defer { record = nil }
             return record
         }
@@ -90,7 +90,7 @@ package struct TraceSpan: Tracing.Span {
     }
 
     private func change(_ body: (inout Record) -> Void) {
-        recording?.record.withLockedValue { record in
+        recording?.record.withLock { record in
             guard var changed = record else { return }
             body(&changed)
             record = changed

@@ -1,6 +1,6 @@
 import AuthContract
 import AuthService
-import NIOConcurrencyHelpers
+import Bytes
 import StoreConformance
 import StrictJSON
 import Testing
@@ -97,12 +97,12 @@ import Testing
     /// Changes the record right after another change has read it.
     private struct Interfering: AppStore {
         let store: any AppStore
-        let armed: NIOLockedValueBox<Int>
+        let armed: Locked<Int>
         let interfere: @Sendable () async throws -> Void
 
         func app(_ id: AppID) async throws(StoreError) -> StoredApp? {
             let app = try await store.app(id)
-            let isDue = armed.withLockedValue { left in
+            let isDue = armed.withLock { left in
                 left -= 1
                 return left == 0
             }
@@ -122,19 +122,19 @@ import Testing
     /// - Parameter read: the number of the read, 1 or 2, after which the other change happens.
     @Test(arguments: [1, 2], [true, false])
     func `of two simultaneous changes one is refused`(read: Int, isConditional: Bool) async throws {
-        let armed = NIOLockedValueBox(0)
-        let service = NIOLockedValueBox<AuthService?>(nil)
+        let armed = Locked(0)
+        let service = Locked<AuthService?>(nil)
         try await TestServer.with(changing: { stores in
             stores.apps = Interfering(store: stores.apps, armed: armed) {
-                guard let service = service.withLockedValue({ $0 }) else { return }
+                guard let service = service.withLock({ $0 }) else { return }
                 let fields = try JSONFields(Self.record(named: "between"))
                 _ = try await service.apps.change(try AppRecord(fields), actor: "other")
             }
         }) { server in
-            service.withLockedValue { $0 = server.service }
+            service.withLock { $0 = server.service }
             let admin = try await server.credential(.admin)
             let tag = try #require(try await server.administer("GET", Self.path, admin).value("ETag"))
-            armed.withLockedValue { $0 = read }
+            armed.withLock { $0 = read }
             let response = try await server.administer(
                 "PUT", Self.path, admin, isConditional ? [("If-Match", tag)] : [], body: Self.record(named: "mine"))
             #expect(response.code == (isConditional ? "PRECONDITION_FAILED" : "CONFLICT"), "\(response.text)")

@@ -1,6 +1,6 @@
 import AuthContract
 import AuthService
-import NIOConcurrencyHelpers
+import Bytes
 import StoreConformance
 import StrictJSON
 import Testing

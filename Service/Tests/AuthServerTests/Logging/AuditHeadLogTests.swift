@@ -1,7 +1,7 @@
 import AuthContract
 import AuthService
+import Bytes
 import Logging
-import NIOConcurrencyHelpers
 import StoreConformance
 import Testing
 
@@ -11,7 +11,7 @@ import Testing
 @Suite struct AuditHeadLogTests {
     /// An audit log whose end the test sets.
     private final class Links: AuditLog {
-        let links = NIOLockedValueBox<[AuditLink]>([])
+        let links = Locked<[AuditLink]>([])
 
         func append(_ event: AuditEvent) async throws(StoreError) {}
 
@@ -28,13 +28,13 @@ import Testing
         func link(at sequence: Int64?) async throws(StoreError) -> AuditLink? {
             // Like a store that does not answer cancelled callers.
             guard !Task.isCancelled else { throw StoreError(.unavailable, "the caller has gone") }
-            return links.withLockedValue { links in
+            return links.withLock { links in
                 sequence.map { wanted in links.first { $0.sequence == wanted } } ?? links.last
             }
         }
 
         func set(_ hashes: UInt8...) {
-            links.withLockedValue {
+            links.withLock {
                 $0 = hashes.enumerated().map { number, byte in
                     AuditLink(sequence: Int64(number) + 1, hash: [UInt8](repeating: byte, count: 32))
                 }

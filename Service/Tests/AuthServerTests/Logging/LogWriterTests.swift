@@ -1,7 +1,7 @@
 import AuthContract
+import Bytes
 import Foundation
 import Logging
-import NIOConcurrencyHelpers
 import StrictJSON
 import Testing
 
@@ -13,13 +13,13 @@ import Testing
     private final class SlowReader: Sendable {
         private let open = DispatchSemaphore(value: 0)
         private let reached = DispatchSemaphore(value: 0)
-        private let bytes = NIOLockedValueBox<[UInt8]>([])
+        private let bytes = Locked<[UInt8]>([])
 
         func take(_ batch: [UInt8]) -> Int {
             reached.signal()
             open.wait()
             open.signal()
-            bytes.withLockedValue { $0 += batch }
+            bytes.withLock { $0 += batch }
             return batch.count
         }
 
@@ -29,7 +29,7 @@ import Testing
         func startReading() { open.signal() }
 
         var lines: [String] {
-            String(decoding: bytes.withLockedValue { $0 }, as: UTF8.self).split(separator: "\n").map(String.init)
+            String(decoding: bytes.withLock { $0 }, as: UTF8.self).split(separator: "\n").map(String.init)
         }
     }
 
@@ -52,20 +52,20 @@ import Testing
     }
 
     @Test func `lines wait for others until a flush, or until the queue is half full`() {
-        let batches = NIOLockedValueBox<[Int]>([])
+        let batches = Locked<[Int]>([])
         let written = DispatchSemaphore(value: 0)
         let writer = LogWriter(bounds: Self.bounds(lines: 100), gathering: .seconds(3600)) { batch in
-            batches.withLockedValue { $0.append(batch.count { $0 == 10 }) }
+            batches.withLock { $0.append(batch.count { $0 == 10 }) }
             written.signal()
             return batch.count
         }
         for number in 0..<3 { writer.write(Self.line(number)) }
         #expect(writer.flush(within: .seconds(20)))
-        #expect(batches.withLockedValue { $0 } == [3])
+        #expect(batches.withLock { $0 } == [3])
         written.wait()
         for number in 0..<51 { writer.write(Self.line(number)) }
         #expect(written.wait(timeout: .now() + 20) == .success)
-        #expect(batches.withLockedValue { $0 } == [3, 51])
+        #expect(batches.withLock { $0 } == [3, 51])
         #expect(writer.dropped == 0)
     }
 
@@ -112,21 +112,21 @@ import Testing
     }
 
     @Test func `lines that cannot be written count as dropped`() {
-        let isBroken = NIOLockedValueBox(true)
-        let written = NIOLockedValueBox<[UInt8]>([])
+        let isBroken = Locked(true)
+        let written = Locked<[UInt8]>([])
         let writer = LogWriter { batch in
             // The first line fits, then the pipe breaks.
-            let count = isBroken.withLockedValue { $0 } ? min(7, batch.count) : batch.count
-            written.withLockedValue { $0 += batch.prefix(count) }
+            let count = isBroken.withLock { $0 } ? min(7, batch.count) : batch.count
+            written.withLock { $0 += batch.prefix(count) }
             return count
         }
         writer.write(Self.line(0) + Self.line(1) + Self.line(2))
         #expect(writer.flush(within: .seconds(20)))
         #expect(writer.dropped == 2)
-        isBroken.withLockedValue { $0 = false }
+        isBroken.withLock { $0 = false }
         writer.write(Self.line(3))
         #expect(writer.flush(within: .seconds(20)))
-        let text = String(decoding: written.withLockedValue { $0 }, as: UTF8.self)
+        let text = String(decoding: written.withLock { $0 }, as: UTF8.self)
         #expect(text.hasPrefix("line 0\nline 3\n"))
         #expect(text.contains("\"dropped\":2"))
     }

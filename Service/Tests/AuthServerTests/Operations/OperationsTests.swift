@@ -1,6 +1,6 @@
 import AuthContract
 import AuthService
-import NIOConcurrencyHelpers
+import Bytes
 import StoreConformance
 import StrictJSON
 import Testing
@@ -97,21 +97,21 @@ import Testing
     }
 
     @Test func `callers during the checks share their results`() async {
-        let asked = NIOLockedValueBox(0)
+        let asked = Locked(0)
         let gate = AsyncStream.makeStream(of: Void.self)
         let readiness = Readiness([
             Readiness.Check("slow") {
-                asked.withLockedValue { $0 += 1 }
+                asked.withLock { $0 += 1 }
                 for await _ in gate.stream {}
             }
         ])
         await withTaskGroup(of: Int.self) { group in
             for _ in 0..<50 { group.addTask { await readiness.findings().count } }
-            while asked.withLockedValue({ $0 }) == 0 { await Task.yield() }
+            while asked.withLock({ $0 }) == 0 { await Task.yield() }
             gate.continuation.finish()
             for await count in group { #expect(count == 2) }
         }
-        #expect(asked.withLockedValue { $0 } == 1)
+        #expect(asked.withLock { $0 } == 1)
     }
 
     @Test func `a lost history is degraded, for as long as an app refuses requests`() async throws {

@@ -1,6 +1,6 @@
 import AuthContract
 import AuthService
-import NIOConcurrencyHelpers
+import Bytes
 import Testing
 
 @testable import AuthServer
@@ -10,7 +10,7 @@ import Testing
     /// Answers with the request's data.
     private struct Echo: OperationsPages {
         /// The number of forms of the signed-in person: at most one.
-        let forms = NIOLockedValueBox(0)
+        let forms = Locked(0)
 
         func answer(_ request: PageRequest, with service: PageService) async -> PageAnswer {
             let fields = (request.query.all + request.form.all).map { "\($0.name)=\($0.value)" }
@@ -29,7 +29,7 @@ import Testing
 
         func enterForm(_ request: PageRequest, at now: UnixTime) throws(Refusal) -> String? {
             guard request.cookies["id"] == ["7"] else { return nil }
-            let number = forms.withLockedValue { forms in
+            let number = forms.withLock { forms in
                 forms += 1
                 return forms
             }
@@ -40,7 +40,7 @@ import Testing
             return "7"
         }
 
-        func leaveForm(_ place: String) { forms.withLockedValue { $0 -= 1 } }
+        func leaveForm(_ place: String) { forms.withLock { $0 -= 1 } }
     }
 
     private static let form = ("Content-Type", "application/x-www-form-urlencoded")
@@ -140,7 +140,7 @@ import Testing
             for rest in ["a=1&b=22", nil, "a=%&bbbb"] {
                 try await RawConnection.with(port: server.operationsPort) { connection in
                     try await connection.send(head)
-                    while pages.forms.withLockedValue({ $0 }) == 0 { await Task.yield() }
+                    while pages.forms.withLock({ $0 }) == 0 { await Task.yield() }
                     let refused = try await send(server, "POST", "/console", fields, body: "a=1")
                     #expect(refused.status == 429 && refused.text == "a page: another form")
                     // A form of a person without a session takes no place.
@@ -149,7 +149,7 @@ import Testing
                     try await connection.send(rest)
                     #expect(try await connection.response()?.status == (rest.contains("%") ? 400 : 200))
                 }
-                while pages.forms.withLockedValue({ $0 }) > 0 { await Task.yield() }
+                while pages.forms.withLock({ $0 }) > 0 { await Task.yield() }
                 #expect(try await send(server, "POST", "/console", fields, body: "a=1").status == 200)
             }
         }

@@ -1,6 +1,6 @@
 import AuthContract
 import AuthService
-import NIOConcurrencyHelpers
+import Bytes
 import Testing
 
 @testable import AuthServer
@@ -8,21 +8,21 @@ import Testing
 @Suite struct ReadinessTests {
     @Test func `a hanging check fails at its deadline, and is not started again before it ends`() async throws {
         let (released, release) = AsyncStream.makeStream(of: Void.self)
-        let asked = NIOLockedValueBox(0)
+        let asked = Locked(0)
         // The deadline passes in the first round, after the other check has answered and its timer is cancelled.
-        let (isFirstRound, hasAnswered) = (NIOLockedValueBox(true), NIOLockedValueBox(false))
+        let (isFirstRound, hasAnswered) = (Locked(true), Locked(false))
         let readiness = Readiness(
             [
                 Readiness.Check("hangs") {
-                    asked.withLockedValue { $0 += 1 }
+                    asked.withLock { $0 += 1 }
                     // The inner task is not cancelled with its waiter, because that would end the stream.
                     await Task { for await _ in released {} }.value
                 },
                 Readiness.Check("works") {},
             ], deadline: .seconds(1), memory: .zero
         ) { _ in
-            while !isFirstRound.withLockedValue({ $0 }) || !hasAnswered.withLockedValue({ $0 }) {
-                if Task.isCancelled { hasAnswered.withLockedValue { $0 = true } }
+            while !isFirstRound.withLock({ $0 }) || !hasAnswered.withLock({ $0 }) {
+                if Task.isCancelled { hasAnswered.withLock { $0 = true } }
                 try Task.checkCancellation()
                 await Task.yield()
             }
@@ -31,9 +31,9 @@ import Testing
             let findings = await readiness.findings()
             #expect(findings.map(\.name) == ["accepting", "hangs", "works"])
             #expect(findings.map { $0.failure == nil } == [true, false, true])
-            isFirstRound.withLockedValue { $0 = false }
+            isFirstRound.withLock { $0 = false }
         }
-        #expect(asked.withLockedValue { $0 } == 1)
+        #expect(asked.withLock { $0 } == 1)
         release.finish()
         while await !readiness.findings().allSatisfy({ $0.failure == nil }) { await Task.yield() }
     }
@@ -70,22 +70,22 @@ import Testing
     }
 
     @Test func `values of a part begin as it says, and are random without parts`() async throws {
-        let seen = NIOLockedValueBox<[[UInt8]]>([])
+        let seen = Locked<[[UInt8]]>([])
         try await Readiness.ask([[1, 2], [3, 4]], SystemRandom()) { random in
-            seen.withLockedValue { $0 += [random.bytes(32), Array(random.bytes(1))] }
+            seen.withLock { $0 += [random.bytes(32), Array(random.bytes(1))] }
         }
         #expect(
-            Set(seen.withLockedValue { $0 }.filter { $0.count == 32 }.map { Array($0.prefix(2)) }) == [
+            Set(seen.withLock { $0 }.filter { $0.count == 32 }.map { Array($0.prefix(2)) }) == [
                 [1, 2], [3, 4],
             ])
-        #expect(Set(seen.withLockedValue { $0 }.filter { $0.count == 1 }) == [[1], [3]])
-        let unlike = NIOLockedValueBox<Set<[UInt8]>>([])
+        #expect(Set(seen.withLock { $0 }.filter { $0.count == 1 }) == [[1], [3]])
+        let unlike = Locked<Set<[UInt8]>>([])
         for _ in 0..<8 {
             try await Readiness.ask([], SystemRandom()) { random in
-                unlike.withLockedValue { _ = $0.insert(random.bytes(32)) }
+                unlike.withLock { _ = $0.insert(random.bytes(32)) }
             }
         }
-        #expect(unlike.withLockedValue(\.count) == 8)
+        #expect(unlike.withLock(\.count) == 8)
     }
 
     @Test(

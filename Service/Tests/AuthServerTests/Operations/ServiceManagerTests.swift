@@ -1,7 +1,7 @@
 #if canImport(Glibc)
+    import Bytes
     import Foundation
     import Glibc
-    import NIOConcurrencyHelpers
     import Testing
 
     @testable import AuthServer
@@ -65,19 +65,19 @@
         @Test func `the manager is told at each pause while the service answers`() async throws {
             let socket = try NotifySocket(isAbstract: false)
             let manager = manager(["NOTIFY_SOCKET": socket.name, "WATCHDOG_USEC": "20000000"])
-            let pauses = NIOLockedValueBox<[Duration]>([])
+            let pauses = Locked<[Duration]>([])
             await manager.watch {
                 try await ServiceManager.everyEventLoopAnswers()
-                if pauses.withLockedValue({ $0.count }) == 1 { throw CancellationError() }
+                if pauses.withLock({ $0.count }) == 1 { throw CancellationError() }
             } sleep: { pause in
-                if pauses.withLockedValue({ pauses in
+                if pauses.withLock({ pauses in
                     pauses.append(pause)
                     return pauses.count == 3
                 }) {
                     throw CancellationError()
                 }
             }
-            #expect(pauses.withLockedValue { $0 } == [.seconds(10), .seconds(10), .seconds(10)])
+            #expect(pauses.withLock { $0 } == [.seconds(10), .seconds(10), .seconds(10)])
             // The second time, the service did not answer.
             #expect(socket.received() == ["WATCHDOG=1", "WATCHDOG=1"])
         }

@@ -1,5 +1,5 @@
+import Bytes
 import Logging
-import NIOConcurrencyHelpers
 
 /// Records all log lines.
 final class LogLines: Sendable {
@@ -9,9 +9,9 @@ final class LogLines: Sendable {
         let metadata: [String: String]
     }
 
-    private let lines = NIOLockedValueBox<[Line]>([])
+    private let lines = Locked<[Line]>([])
 
-    var all: [Line] { lines.withLockedValue { $0 } }
+    var all: [Line] { lines.withLock { $0 } }
 
     var logger: Logger {
         var logger = Logger(label: "test") { _ in Handler(lines: self.lines) }
@@ -20,7 +20,7 @@ final class LogLines: Sendable {
     }
 
     private struct Handler: LogHandler {
-        let lines: NIOLockedValueBox<[Line]>
+        let lines: Locked<[Line]>
         var metadata: Logger.Metadata = [:]
         var logLevel = Logger.Level.trace
 
@@ -33,7 +33,7 @@ final class LogLines: Sendable {
             let line = Line(
                 level: event.level, message: event.message.description,
                 metadata: metadata.merging(event.metadata ?? [:]) { $1 }.mapValues(\.description))
-            lines.withLockedValue { $0.append(line) }
+            lines.withLock { $0.append(line) }
         }
     }
 }

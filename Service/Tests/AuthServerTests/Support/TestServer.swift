@@ -1,8 +1,8 @@
 import AuthContract
 import AuthService
+import Bytes
 import Foundation
 import Logging
-import NIOConcurrencyHelpers
 import ServiceLifecycle
 import StoreConformance
 import StrictJSON
@@ -13,11 +13,11 @@ import Verification
 
 /// A clock that the test sets. It begins at the machine's time, because signatures are dated.
 final class TestClock: ServiceClock {
-    private let time = NIOLockedValueBox(SystemClock().now)
+    private let time = Locked(SystemClock().now)
 
-    var now: UnixTime { time.withLockedValue { $0 } }
+    var now: UnixTime { time.withLock { $0 } }
 
-    func advance(_ seconds: Int64) { time.withLockedValue { $0 = $0 + seconds } }
+    func advance(_ seconds: Int64) { time.withLock { $0 = $0 + seconds } }
 }
 
 /// A server on free ports, over stores in memory.
@@ -67,7 +67,7 @@ struct TestServer: Sendable {
             service: service, stores: all, settings: settings, pages: pages, tracer: tracer, logger: logger)
         let (ready, continuation) = AsyncStream.makeStream(of: AuthServer.Addresses.self)
         let group = ServiceGroup(services: [Running(server: server, ready: continuation)], logger: logger)
-        shutdown?.group.withLockedValue { $0 = group }
+        shutdown?.group.withLock { $0 = group }
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask { try await group.run() }
             var iterator = ready.makeAsyncIterator()
@@ -144,9 +144,9 @@ struct TestServer: Sendable {
 
 /// Lets a test stop a server, as a signal does.
 final class ShutdownTrigger: Sendable {
-    let group = NIOLockedValueBox<ServiceGroup?>(nil)
+    let group = Locked<ServiceGroup?>(nil)
 
-    func pull() async { await group.withLockedValue { $0 }?.triggerGracefulShutdown() }
+    func pull() async { await group.withLock { $0 }?.triggerGracefulShutdown() }
 }
 
 /// Writes the inputs of a refused proof as a plain document. The service writes AttestationInspection's documents instead.

@@ -1,6 +1,6 @@
 import AuthContract
 import AuthService
-import NIOConcurrencyHelpers
+import Bytes
 import StrictJSON
 import Testing
 import Tracing
@@ -123,7 +123,7 @@ import Tracing
         let random = CountingRandom()
         let tracer = RequestTracer(share: share, exporter: TestCollector().exporter(), random: random)
         let recorded = (0..<256).count { number in
-            random.first.withLockedValue { $0 = UInt8(number) }
+            random.first.withLock { $0 = UInt8(number) }
             return tracer.startSpan("request", context: .topLevel).isRecording
         }
         #expect(recorded == count)

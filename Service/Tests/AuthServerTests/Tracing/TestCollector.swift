@@ -1,6 +1,6 @@
 import AuthService
+import Bytes
 import Logging
-import NIOConcurrencyHelpers
 import StrictJSON
 
 @testable import AuthServer
@@ -28,12 +28,12 @@ final class TestCollector: TraceExporter.Transport {
 
     private struct Unreachable: Error {}
 
-    private let state = NIOLockedValueBox((bodies: [[UInt8]](), statuses: [Int?]()))
+    private let state = Locked((bodies: [[UInt8]](), statuses: [Int?]()))
 
     /// - Parameter statuses: the first answers, nil for none; then 200.
-    init(statuses: [Int?] = []) { state.withLockedValue { $0.statuses = statuses } }
+    init(statuses: [Int?] = []) { state.withLock { $0.statuses = statuses } }
 
-    var bodies: [[UInt8]] { state.withLockedValue { $0.bodies } }
+    var bodies: [[UInt8]] { state.withLock { $0.bodies } }
 
     /// The spans of all exports that the collector answered with 200.
     var spans: [Span] {
@@ -45,7 +45,7 @@ final class TestCollector: TraceExporter.Transport {
     }
 
     func post(_ body: [UInt8], within limit: Duration) async throws -> Int {
-        let status = state.withLockedValue { state -> Int? in
+        let status = state.withLock { state -> Int? in
             let status = state.statuses.isEmpty ? 200 : state.statuses.removeFirst()
             if status == 200 { state.bodies.append(body) }
             return status

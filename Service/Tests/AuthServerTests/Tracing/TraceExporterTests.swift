@@ -1,5 +1,5 @@
 import AuthContract
-import NIOConcurrencyHelpers
+import Bytes
 import Testing
 import Tracing
 
@@ -88,9 +88,9 @@ private struct SilentCollector: TraceExporter.Transport {
 
 /// Ids whose first byte the test sets.
 final class CountingRandom: RandomSource {
-    let first = NIOLockedValueBox<UInt8>(0)
+    let first = Locked<UInt8>(0)
 
     func bytes(_ count: Int) -> [UInt8] {
-        [first.withLockedValue { $0 }] + [UInt8](repeating: 1, count: max(0, count - 1))
+        [first.withLock { $0 }] + [UInt8](repeating: 1, count: max(0, count - 1))
     }
 }
