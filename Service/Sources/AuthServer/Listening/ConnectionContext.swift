@@ -5,8 +5,8 @@ internal import HummingbirdCore
 internal import NIOCore
 internal import NIOHTTPTypes
 
-/// The connection that a request came over.
-struct ConnectionContext: Sendable {
+/// The connection that a request came over. A class, so that its requests share one copy.
+final class ConnectionContext: Sendable {
     /// The peer address; nil if the socket has none.
     let peer: IPAddress?
     /// The address that rate limits apply to, unless a trusted proxy forwarded another one.

@@ -29,13 +29,17 @@ struct Outcome {
 
     /// Whether this is a verdict on a request that another service received. An error in the caller's own request, such as a wrong
     /// credential, is not a verdict.
-    var isVerdict: Bool { credential != nil && judgement != nil }
+    var isVerdict: Bool {
+        guard case .some = credential, case .some = judgement else { return false }
+        return true
+    }
 
     /// The app of the request, which may be a claim of the client.
     var app: AppID? {
         if let named { return named.app }
+        if let signed = judgement?.signed { return signed.appID }
         if let credential, let described { return try? credential.app(claimedIn: described) }
-        return judgement?.signed?.appID ?? headers.claimedApp
+        return headers.claimedApp
     }
 
     /// The device of the request, which may be a claim of the client.

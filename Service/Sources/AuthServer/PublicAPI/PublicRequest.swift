@@ -77,11 +77,13 @@ extension Request {
     func bytes(
         upTo limit: Int, within room: BodyBudget.Share, over connection: ConnectionContext
     ) async throws -> [UInt8] {
-        if let length = headers[.contentLength].flatMap({ Int($0) }), length > limit {
+        // The decoder has refused a second one.
+        let length = headers.first { $0.name == .contentLength }?.value
+        if let length = length.flatMap({ Int($0) }), length > limit {
             throw Refusal(.payloadTooLarge, "\(length) bytes")
         }
         // A request without a length has no body (RFC 9112 section 6.3).
-        guard headers.contains(.contentLength) || headers.contains(.transferEncoding) else { return [] }
+        guard length != nil || headers.contains(.transferEncoding) else { return [] }
         if headers.contains(.expect) { try await connection.sendContinue() }
         var bytes: [UInt8] = []
         for try await buffer in body {
@@ -97,12 +99,15 @@ extension Request {
     /// Refuses a body that is not declared as plain JSON.
     func requireJSON() throws(Refusal) {
         let json = "application/json"
-        let type = headers[.contentType] ?? ""
-        guard type == json || type.prefix(while: { $0 != ";" }).lowercased().trimmingSuffix(" ") == json else {
+        let types = headers[values: .contentType]
+        guard types.count == 1, let type = types.first,
+            type == json || type.prefix(while: { $0 != ";" }).lowercased().trimmingSuffix(" ") == json
+        else {
             throw Refusal(.unsupportedMediaType, "Content-Type is not application/json")
         }
         // The service does not decompress, because the signature would cover other bytes than the parser reads.
-        guard headers[.contentEncoding].map({ $0.lowercased() == "identity" }) ?? true else {
+        let codings = headers[values: .contentEncoding]
+        guard codings.isEmpty || codings.map({ $0.lowercased() }) == ["identity"] else {
             throw Refusal(.unsupportedMediaType, "Content-Encoding is not identity")
         }
     }

@@ -67,7 +67,7 @@ struct PublicResponder: ListenerResponder {
         outcome.route = route
         let request = try PublicRequest(
             http, to: route, target, outcome.headers, over: connection, trusting: proxies, room: room)
-        if await service.recordUnnamed(request.provenance.address) {
+        if request.provenance.address.isUnnamed, await service.recordUnnamed(request.provenance.address) {
             metrics.securityEvent(.proxyNamesNoClient)
             log.writeUnnamed(request.provenance.address)
         }

@@ -120,9 +120,11 @@ public struct CredentialRules: Sendable {
         let refused = Refusal(.unauthorized, "no credential, or not one of ours")
         guard let token, token.count <= 256, let (id, secret) = Self.parts(of: token) else { throw refused }
         let hash = Self.hash(secret)
-        let isKnown = cache.lastKnown(id).map { constantTimeEquals($0.secretHash, hash) } ?? false
+        let cached = cache.value(id)
+        let isKnown = (cached ?? cache.lastKnown(id)).map { constantTimeEquals($0.secretHash, hash) } ?? false
         if !isKnown { try protection.admitCredential(id, from: address) }
-        guard let credential = try await credential(id), constantTimeEquals(credential.secretHash, hash) else {
+        let found = if let cached { cached } else { try await read(id) }
+        guard let credential = found, constantTimeEquals(credential.secretHash, hash) else {
             await protection.countCredential(id, from: address)
             throw refused
         }
@@ -138,14 +140,13 @@ public struct CredentialRules: Sendable {
     /// The credential with this id; nil if there is none, or if it was revoked or has expired. For callers that have already
     /// proven the secret.
     package func usable(_ id: String) async throws(Refusal) -> Credential? {
-        guard let credential = try await credential(id), credential.revokedAt == nil, clock.now < credential.expiresAt
-        else { return nil }
+        let found = if let cached = cache.value(id) { cached } else { try await read(id) }
+        guard let credential = found, credential.revokedAt == nil, clock.now < credential.expiresAt else { return nil }
         return credential
     }
 
-    private func credential(_ id: String) async throws(Refusal) -> Credential? {
-        if let credential = cache.value(id) { return credential }
-        return try await cache.reading(id) { () async throws(Refusal) in
+    private func read(_ id: String) async throws(Refusal) -> Credential? {
+        try await cache.reading(id) { () async throws(Refusal) in
             try await storeCall { () async throws(StoreError) in try await store.credential(id) }
         }
     }

@@ -235,14 +235,15 @@ public struct AuthService: Sendable {
         }
         try credential.requireQuestions(about: appID)
         // Checked before the request is judged, because an error in the question must not use up the claims of the request.
-        try await require(question.identityAudience, of: appID)
+        if let audience = question.identityAudience { try await require(audience, of: appID) }
         let request: IncomingRequest
         do { request = try IncomingRequest(question, address: address) } catch {
             return await observing(.refused(Refusal(malformed: error), app: nil), appID)
         }
         let verification = question.verificationID.map { Verification(of: question, named: $0, by: credential.id) }
-        let judgement = await verifier.judge(request, for: .otherService, as: verification)
-        return await observing(try await identifying(judgement, for: question.identityAudience), appID)
+        var judgement = await verifier.judge(request, for: .otherService, as: verification)
+        if let audience = question.identityAudience { judgement = try await identifying(judgement, for: audience) }
+        return await observing(judgement, appID)
     }
 
     /// The judgement on a request that the listener refuses before it is judged, such as one whose body is too large: refused, or
@@ -257,15 +258,15 @@ public struct AuthService: Sendable {
     }
 
     /// Refuses an `identity_audience` that is not one of the app's audiences.
-    private func require(_ audience: String?, of appID: AppID) async throws(Refusal) {
-        guard let audience, let app = try await apps.provisioned(appID) else { return }
+    private func require(_ audience: String, of appID: AppID) async throws(Refusal) {
+        guard let app = try await apps.provisioned(appID) else { return }
         try tokens.requireListed(audience, of: app.record)
     }
 
     /// Adds the requested identity token, if the request was accepted. If the token cannot be signed, this throws, and the caller
     /// gets no verdict.
-    private func identifying(_ judgement: Judgement, for audience: String?) async throws(Refusal) -> Judgement {
-        guard let audience, case .success(let verified) = judgement.result else { return judgement }
+    private func identifying(_ judgement: Judgement, for audience: String) async throws(Refusal) -> Judgement {
+        guard case .success(let verified) = judgement.result else { return judgement }
         var judgement = judgement
         judgement.identityToken = try await tokens.identityToken(
             for: audience, of: verified.device, verified.app.record, at: verified.at)

@@ -81,7 +81,7 @@ struct RequestVerifier: Sendable {
             if verified.missingAssertion != nil, operation != .rotateKey {
                 throw Refusal(.assertionRequired, "no assertion on \(attempt.path)")
             }
-            await raiseScheme(verified)
+            if verified.scheme > verified.device.highestScheme { await raiseScheme(verified) }
             seen.record(verified.deviceID, at: verified.at)
             return .accepted(verified)
         } catch {
@@ -260,8 +260,9 @@ struct RequestVerifier: Sendable {
         try protection.admitClaims(request.claims.count, of: request.appID, until: expiry)
         var isClaimed = false
         defer { if !isClaimed { protection.giveBackClaims(request.claims.count, of: request.appID, until: expiry) } }
-        let outcome = try await storeCall { () async throws(StoreError) in
-            try await make(expiry, request.app.record.signature.futureWindowSeconds)
+        let outcome: ClaimOutcome?
+        do { outcome = try await make(expiry, request.app.record.signature.futureWindowSeconds) } catch {
+            throw Refusal(error)
         }
         switch outcome {
         case nil: return
@@ -275,7 +276,6 @@ struct RequestVerifier: Sendable {
 
     /// Raises the device's floor after its first request under a higher scheme. If the store fails, a later request raises it.
     private func raiseScheme(_ verified: VerifiedRequest) async {
-        guard verified.scheme > verified.device.highestScheme else { return }
         _ = try? await deviceStore.raise(.scheme(verified.scheme), of: verified.deviceID, app: verified.appID)
         devices.forget(verified.deviceID)
     }
