@@ -81,7 +81,7 @@ package struct WhatIf: Sendable {
 
     private func request(of device: DeviceRecord) -> Finding? {
         guard record.enabled else { return refused(.request, .disabled, .unknownApp) }
-        let states = AccessTable.states(of: device, signedBy: .current, app: record, now: now)
+        let states = AccessTable.states(of: device, signedBy: .current, mode: record.mode, keys: record.keys, now: now)
         if case .refused(let code) = AccessTable.access(states, .otherService) {
             switch code {
             case .devicePending where record.mode == .enforce:

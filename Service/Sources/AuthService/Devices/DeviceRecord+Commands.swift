@@ -121,7 +121,7 @@ extension DeviceRecord {
     private mutating func rotate(
         _ rotation: KeyRotation, under app: AppRecord, at now: UnixTime
     ) throws(DeviceConflict) -> (AuditEvent.Code, JSONObject) {
-        let states = AccessTable.states(of: self, signedBy: .current, app: app, now: now)
+        let states = AccessTable.states(of: self, signedBy: .current, mode: app.mode, keys: app.keys, now: now)
         if case .refused(let code) = AccessTable.access(states, .rotateKey) {
             throw DeviceConflict(code, "a device in state \(states) may not rotate")
         }

@@ -177,13 +177,14 @@ public struct AuthService: Sendable {
         guard let row = try await devices.current(verified.row) else {
             throw Refusal(.notRegistered, "no such device")
         }
-        let (device, app) = (row.device, verified.app.record)
-        let states = try AccessTable.require(.status, of: device, signedBy: .current, app: app, now: verified.at)
+        let (device, mode, keys) = (row.device, verified.app.record.mode, verified.app.record.keys)
+        let states = try AccessTable.require(
+            .status, of: device, signedBy: .current, mode: mode, keys: keys, now: verified.at)
         // A key that is too old may still rotate during its grace period.
         let mustRotate =
-            device.rotationDemand(under: app.keys, at: verified.at) != nil || states.age == .tooOldInGrace
+            device.rotationDemand(under: keys, at: verified.at) != nil || states.age == .tooOldInGrace
         return StatusResponse(
-            deviceID: device.deviceID, status: device.status(under: app.mode), platform: device.platform,
+            deviceID: device.deviceID, status: device.status(under: mode), platform: device.platform,
             registeredAt: device.registeredAt, keyRotatedAt: device.keyRotatedAt,
             keyAgeSeconds: max(0, verified.at - device.keySince), keyThumbprint: row.thumbprint,
             mustRotate: mustRotate, assurance: device.assurance, serverTimestamp: clock.now)
@@ -213,7 +214,8 @@ public struct AuthService: Sendable {
             throw Refusal(.invalidSignature, "signed by a key that is no longer the current one")
         }
         try AccessTable.require(
-            .token, of: device, signedBy: .current, app: verified.app.record, now: clock.now)
+            .token, of: device, signedBy: .current, mode: verified.app.record.mode, keys: verified.app.record.keys,
+            now: clock.now)
         return try await tokens.issue(request, for: device, of: verified.app.record, at: verified.at)
     }
 

@@ -88,9 +88,11 @@ enum AccessTable {
     /// `RotationRules` decides that.
     @discardableResult
     static func require(
-        _ operation: Operation, of device: DeviceRecord, signedBy key: SigningKeyRole, app: AppRecord, now: UnixTime
+        _ operation: Operation, of device: DeviceRecord, signedBy key: SigningKeyRole, mode: AppRecord.Mode,
+        keys: KeyPolicy,
+        now: UnixTime
     ) throws(Refusal) -> States {
-        let states = states(of: device, signedBy: key, app: app, now: now)
+        let states = states(of: device, signedBy: key, mode: mode, keys: keys, now: now)
         try require(operation, in: states)
         return states
     }
@@ -110,10 +112,16 @@ enum AccessTable {
     }
 
     /// The states of a device for a request by one of its keys.
-    static func states(of device: DeviceRecord, signedBy key: SigningKeyRole, app: AppRecord, now: UnixTime) -> States {
+    ///
+    /// - Parameters:
+    ///   - mode: the app's mode.
+    ///   - keys: the app's policy for keys. Not the whole record, because a request would copy it.
+    static func states(
+        of device: DeviceRecord, signedBy key: SigningKeyRole, mode: AppRecord.Mode, keys: KeyPolicy, now: UnixTime
+    ) -> States {
         States(
-            status: State(device.status(under: app.mode)), key: key == .previous ? .previousKey : nil,
-            age: ageState(of: device, under: app.keys, now: now))
+            status: State(device.status(under: mode)), key: key == .previous ? .previousKey : nil,
+            age: ageState(of: device, under: keys, now: now))
     }
 
     private static func ageState(of device: DeviceRecord, under keys: KeyPolicy, now: UnixTime) -> State? {

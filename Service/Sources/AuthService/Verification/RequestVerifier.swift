@@ -169,7 +169,8 @@ struct RequestVerifier: Sendable {
         let verified = VerifiedRequest(request: request, row: row, signedBy: role)
         do throws(Refusal) {
             try AccessTable.require(
-                request.operation, of: row.device, signedBy: role, app: request.app.record, now: request.now)
+                request.operation, of: row.device, signedBy: role, mode: request.app.record.mode,
+                keys: request.app.record.keys, now: request.now)
             try requireTrusted(row.device, app: request.app)
             try requireFloor(request, row.device)
             return .accepted(verified)
