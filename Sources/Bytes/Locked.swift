@@ -1,42 +1,34 @@
-#if canImport(Darwin)
-    public import Foundation
+public import Foundation
 
-    /// A value behind a lock, for short synchronous access from any thread. References share the value.
-    ///
-    /// The standard library's `Mutex` needs iOS 18 and macOS 15; this package supports older systems.
-    ///
-    /// Unchecked: the value is only reached while the lock is held.
-    public final class Locked<Value: Sendable>: @unchecked Sendable {
-        @usableFromInline var value: Value
-        @usableFromInline let lock = NSLock()
+/// A value behind a lock, for short synchronous access from any thread. References share the value.
+///
+/// The standard library's `Mutex` needs iOS 18 and macOS 15; this package supports older systems. On Linux it keeps the id of the
+/// thread, which is another one in a forked child.
+///
+/// Unchecked: the value is only reached while the lock is held.
+public final class Locked<Value: Sendable>: @unchecked Sendable {
+    @usableFromInline var value: Value
+    // `NSLock` is the same with a call of a class around it.
+    @usableFromInline let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
 
-        /// A lock around this value.
-        @inlinable public init(_ value: Value) { self.value = value }
-
-        /// Runs `body` with the lock held. `body` must not call the same lock again.
-        @inlinable public func withLock<Result, Failure: Error>(
-            _ body: (inout Value) throws(Failure) -> Result
-        ) throws(Failure) -> Result {
-            lock.lock()
-            defer { lock.unlock() }
-            return try body(&value)
-        }
+    /// A lock around this value.
+    @inlinable public init(_ value: Value) {
+        self.value = value
+        mutex.initialize(to: pthread_mutex_t())
+        pthread_mutex_init(mutex, nil)
     }
-#else
-    public import Synchronization
 
-    /// A value behind a lock, for short synchronous access from any thread. References share the value.
-    public final class Locked<Value: Sendable>: Sendable {
-        @usableFromInline let mutex: Mutex<Value>
-
-        /// A lock around this value.
-        @inlinable public init(_ value: Value) { mutex = Mutex(value) }
-
-        /// Runs `body` with the lock held. `body` must not call the same lock again.
-        @inlinable public func withLock<Result, Failure: Error>(
-            _ body: (inout Value) throws(Failure) -> Result
-        ) throws(Failure) -> Result {
-            try mutex.withLock { value throws(Failure) in try body(&value) }
-        }
+    deinit {
+        pthread_mutex_destroy(mutex)
+        mutex.deallocate()
     }
-#endif
+
+    /// Runs `body` with the lock held. `body` must not call the same lock again.
+    @inlinable public func withLock<Result, Failure: Error>(
+        _ body: (inout Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
+        return try body(&value)
+    }
+}
