@@ -108,13 +108,17 @@ public final class SQLiteStores: Sendable {
     /// - Parameter path: the database's own path (`resolvedPath`).
     public static func requireNotLost(_ path: String) throws(StoreOpenError) {
         guard !DatabasePath.hasContent(path) else { return }
-        guard !isServed(path) else {
+        let hasSegments = try JournalFolder.hasSegments(path + "-claims")
+        let isServed = isServed(path)
+        // A first service may have made the file meanwhile.
+        guard !DatabasePath.hasContent(path) else { return }
+        guard !isServed else {
             throw StoreOpenError(
                 .inUse,
                 "\(path) is gone, and a service still uses it: put the file back, or stop the service and restore a backup."
             )
         }
-        guard !JournalFolder.hasSegments(path + "-claims") else {
+        guard !hasSegments else {
             throw StoreOpenError(
                 .lost,
                 "\(path) is gone, and its claims are still in \(path)-claims: put the file back, or restore a backup. "

@@ -46,6 +46,13 @@ import Testing
             // A new key would be in the way of the old one.
             #expect(!FileManager.default.fileExists(atPath: database + ".key"))
         }
+        try FileManager.default.moveItem(atPath: database + "-claims", toPath: folder.path("claims"))
+        // A folder that cannot be read may have claims. Root can read every folder, but not through a link that leads nowhere.
+        try FileManager.default.createSymbolicLink(
+            atPath: database + "-claims", withDestinationPath: folder.path("nowhere"))
+        let unreadable = try await serve(database)
+        #expect(unreadable.status == 2 && unreadable.errors.contains("cannot be read"), "\(unreadable.errors)")
+        #expect(!FileManager.default.fileExists(atPath: database))
         try FileManager.default.removeItem(atPath: database + "-claims")
         let anew = try await RunningService(database: database)
         #expect(anew.stop() == 0)

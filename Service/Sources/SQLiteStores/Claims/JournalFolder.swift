@@ -52,16 +52,22 @@ struct JournalFolder: Sendable {
 
     /// The numbers of the existing segments, ascending.
     func sequences() throws(StoreOpenError) -> [UInt64] {
-        guard let names = try? FileManager.default.contentsOfDirectory(atPath: path) else {
-            throw StoreOpenError(.notReadable, "The folder \(path) of the claim journal cannot be read.")
-        }
-        return names.compactMap(Self.sequence).sorted()
+        try Self.names(in: path).compactMap(Self.sequence).sorted()
     }
 
     /// Whether a folder has segments: a service ran on the database beside it.
-    static func hasSegments(_ path: String) -> Bool {
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
-        return names.contains { sequence($0) != nil }
+    static func hasSegments(_ path: String) throws(StoreOpenError) -> Bool {
+        // A folder that cannot be read may have some, so only one that is not there has none. `lstat` needs no right to read it.
+        guard FileStatus(path) != nil else { return false }
+        return try names(in: path).contains { sequence($0) != nil }
+    }
+
+    private static func names(in path: String) throws(StoreOpenError) -> [String] {
+        do { return try FileManager.default.contentsOfDirectory(atPath: path) } catch {
+            throw StoreOpenError(
+                .notReadable,
+                "The folder \(path) of the claim journal cannot be read. It must belong to the user that runs this.")
+        }
     }
 
     /// The number of the segment with this name; nil: it is no segment.

@@ -22,15 +22,15 @@ struct StoreChecks {
     /// - Returns: whether a service currently has the database open.
     func run(_ report: inout DoctorReport) async -> Bool {
         checkDisk(&report)
+        do { try SQLiteStores.requireNotLost(path) } catch {
+            report.fail("database", "\(error)", do: "do what it says, or name another file with --database")
+            return error.code == .inUse
+        }
         let key = checkKey(&report)
         checkClaims(&report)
         do { try configuration.checkDatabasePlace() } catch {
             report.fail("database", "\(path) is not a regular file", do: "name another file with --database")
             return false
-        }
-        do { try SQLiteStores.requireNotLost(path) } catch {
-            report.fail("database", "\(error)", do: "do what it says, or name another file with --database")
-            return error.code == .inUse
         }
         guard FileManager.default.fileExists(atPath: path) else {
             report.warn(
