@@ -33,10 +33,14 @@ final class Instance: Sendable {
     }
 
     func change(_ change: (inout SynheartAuth.Configuration) -> Void) {
-        configuration.withLock { configuration in
+        let old = configuration.withLock { configuration in
+            let old = configuration
             change(&configuration)
             sdk.reconfigure(configuration)
+            return old
         }
+        // The old one may be the last user of a host's table, whose `release` may call this again: it ends outside all locks.
+        withExtendedLifetime(old) {}
     }
 
     /// Installs an observer of later events, replacing an earlier one.

@@ -96,6 +96,35 @@ import Testing
         await expectError(.attestationFailed) { try await registration.value }
     }
 
+    /// What a host's table passes through: its instance, and whether `release` has returned.
+    private final class Releasing: Sendable {
+        let instance: Instance
+        let isReleased = DispatchSemaphore(value: 0)
+
+        init(_ instance: Instance) { self.instance = instance }
+    }
+
+    @Test("release may call the instance that it is released by")
+    func releaseCallsBack() throws {
+        let releasing = Releasing(Instance(try SynheartAuth.Configuration(baseUrl: "https://auth.example.com")))
+        var table = synheart_auth_transport()
+        table.send = { _, _, _ in 1 }
+        table.user = Unmanaged.passRetained(releasing).toOpaque()
+        table.release = { user in
+            guard let user else { return }
+            let releasing = Unmanaged<Releasing>.fromOpaque(user).takeRetainedValue()
+            releasing.instance.change { $0.rotatesAutomatically = false }
+            releasing.isReleased.signal()
+        }
+        releasing.instance.change { $0.transport = HostTransport(table) }
+        var other = table
+        (other.user, other.release) = (nil, nil)
+        let (instance, next) = (releasing.instance, HostTransport(other))
+        // On a thread of its own, which would hang alone.
+        Thread { instance.change { $0.transport = next } }.start()
+        #expect(releasing.isReleased.wait(timeout: .now() + 20) == .success)
+    }
+
     @Test("an attest callback that hangs is not called again until it returns; then the device registers")
     func notCalledAgain() async throws {
         let platform = CallbackPlatform()
