@@ -58,8 +58,8 @@ package struct JSONLogHandler: LogHandler {
         let text: String
         switch value {
         case .string(let string): text = string
+        // The types of most numbers. The cast to a protocol takes an eighth of the time of a line.
         case .stringConvertible(let number as Int64): return line.add(name, number)
-        // A cast to a protocol takes a quarter of the time of the whole line.
         case .stringConvertible(let number as Int): return line.add(name, Int64(number))
         case .stringConvertible(let number as any BinaryInteger):
             if let number = Int64(exactly: number) { return line.add(name, number) }

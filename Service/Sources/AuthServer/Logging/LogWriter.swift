@@ -125,17 +125,17 @@ package final class LogWriter: Sendable {
     ///
     /// - Parameter capacity: the size of the empty buffer that is left, so that it need not grow again.
     private func take(leaving capacity: Int) -> (batch: [UInt8], flushes: [DispatchSemaphore]) {
-        var (taken, next) = (Queue(), [UInt8]())
-        next.reserveCapacity(capacity)
-        queue.withLock { queue in
-            taken = queue
+        var batch: [UInt8] = []
+        batch.reserveCapacity(capacity)
+        let (unreported, flushes) = queue.withLock { queue in
+            swap(&queue.text, &batch)
             // The report on dropped lines is only written after other lines.
-            if queue.lines > 0 { queue.unreported = 0 }
-            (queue.lines, queue.text, queue.flushes) = (0, next, [])
+            let unreported = batch.isEmpty ? 0 : queue.unreported
+            defer { (queue.lines, queue.unreported, queue.flushes) = (0, queue.unreported - unreported, []) }
+            return (unreported, queue.flushes)
         }
-        var batch = taken.text
-        if !batch.isEmpty, taken.unreported > 0 { batch += Self.report(taken.unreported) }
-        return (batch, taken.flushes)
+        if unreported > 0 { batch += Self.report(unreported) }
+        return (batch, flushes)
     }
 
     private static func report(_ count: Int) -> [UInt8] {

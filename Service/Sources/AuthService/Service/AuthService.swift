@@ -119,7 +119,7 @@ public struct AuthService: Sendable {
     ///
     /// - Returns: whether an event was due.
     package func recordUnnamed(_ address: ClientAddress) async -> Bool {
-        guard address.isUnnamed, protection.isEventDue(about: address) else { return false }
+        guard protection.isEventDue(about: address) else { return false }
         let event = AuditEvent(
             .securityEvent, at: clock.now, actor: "service",
             detail: JSONObject([
