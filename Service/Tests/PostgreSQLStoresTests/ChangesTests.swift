@@ -1,5 +1,6 @@
 import AuthContract
 import AuthService
+import Crypto
 import StoreServers
 import Testing
 
@@ -45,6 +46,33 @@ extension AgainstPostgreSQL {
             }
             await pair.close()
             #expect(await changes.next() == nil)
+        }
+
+        @Test func `a row whose key or version another node replaced may have rotated, and no other`() async throws {
+            let pair = try await Pair()
+            func mayHaveRotated(_ device: DeviceRecord) async throws -> Bool {
+                try await pair.other.devices.mayHaveRotatedElsewhere(device)
+            }
+            func read() async throws -> DeviceRecord {
+                try #require(try await pair.one.devices.device(pair.device.deviceID, of: pair.device.appID))
+            }
+            #expect(try await mayHaveRotated(try read()) == false)
+            // A fact has no version.
+            #expect(try await pair.one.devices.raise(.scheme(.two), of: pair.device.deviceID, app: pair.device.appID))
+            #expect(try await mayHaveRotated(pair.device) == false)
+            let key = DevicePublicKey(P256.Signing.PrivateKey().publicKey)
+            try await pair.one.change(pair.device) { ($0.previousKey, $0.key) = ($0.key, key) }
+            #expect(try await mayHaveRotated(pair.device))
+            var rotated = try await read()
+            #expect(rotated.key == key)
+            #expect(try await mayHaveRotated(rotated) == false)
+            // A restored database may give a version again, to another key.
+            rotated.key = pair.device.key
+            #expect(try await mayHaveRotated(rotated))
+            try await pair.revoke()
+            rotated.key = key
+            #expect(try await mayHaveRotated(rotated))
+            await pair.close()
         }
 
         @Test func `an app's change reaches another node`() async throws {

@@ -32,7 +32,7 @@ struct PoolStateTests {
     }
 
     /// A pool whose connections are open and idle.
-    private static func open(_ count: Int, maximumWaiting: Int = 100) -> FakePool {
+    private static func open(_ count: Int, maximumWaiting: Int = 200) -> FakePool {
         var pool = FakePool(Array(0..<count), maximumWaiting: maximumWaiting)
         for number in 0..<count { _ = pool.submit(FakeRequest(number), at: now) }
         for connection in 0..<count {
@@ -54,25 +54,25 @@ struct PoolStateTests {
         for number in 2...3 { #expect(Self.text(pool.submit(FakeRequest(number), at: Self.now)) == "waits") }
         #expect(Self.text(pool.submit(FakeRequest(4), at: Self.now)).hasPrefix("refused: 2 calls wait"))
         #expect(pool.use.waits == 2 && pool.use.refused == 1 && pool.use.waiting == 2 && pool.use.busy == 1)
-        #expect(Self.numbers(pool.released(0, isOpen: true, at: Self.now)) == [2])
-        #expect(Self.numbers(pool.released(0, isOpen: true, at: Self.now)) == [3])
-        #expect(pool.released(0, isOpen: true, at: Self.now) == nil)
+        #expect(Self.numbers(pool.released(0, isOpen: true, at: Self.now).next) == [2])
+        #expect(Self.numbers(pool.released(0, isOpen: true, at: Self.now).next) == [3])
+        #expect(pool.released(0, isOpen: true, at: Self.now).next == nil)
         #expect(pool.use.busy == 0 && pool.use.waiting == 0)
     }
 
     @Test func `look-ups that wait are taken together, but do not pass other requests`() {
         var pool = Self.open(1)
         _ = pool.submit(FakeRequest(0, isLookUp: true), at: Self.now)
-        let kinds = [true, true, false, false] + Array(repeating: true, count: 10)
+        let kinds = [true, true, false, false] + Array(repeating: true, count: 66)
         for (number, isLookUp) in kinds.enumerated() {
             #expect(Self.text(pool.submit(FakeRequest(number + 1, isLookUp: isLookUp), at: Self.now)) == "waits")
         }
         #expect(Self.numbers(pool.woken(0, isOpen: true, at: Self.now).next) == [0, 1, 2])
-        #expect(Self.numbers(pool.released(0, isOpen: true, at: Self.now)) == [3])
-        #expect(Self.numbers(pool.released(0, isOpen: true, at: Self.now)) == [4])
-        #expect(Self.numbers(pool.released(0, isOpen: true, at: Self.now)) == Array(5...12))
+        #expect(Self.numbers(pool.released(0, isOpen: true, at: Self.now).next) == [3])
+        #expect(Self.numbers(pool.released(0, isOpen: true, at: Self.now).next) == [4])
+        #expect(Self.numbers(pool.released(0, isOpen: true, at: Self.now).next) == Array(5...68))
         // A connection that has to open first takes one request.
-        #expect(Self.numbers(pool.released(0, isOpen: false, at: Self.now)) == [13])
+        #expect(Self.numbers(pool.released(0, isOpen: false, at: Self.now).next) == [69])
     }
 
     @Test func `a look-up joins a connection that is being woken, and another kind of request wakes its own`() {
@@ -84,6 +84,53 @@ struct PoolStateTests {
         let first = pool.woken(0, isOpen: true, at: Self.now)
         #expect(Self.numbers(first.next) == [0, 1] && first.another == nil)
         #expect(Self.numbers(pool.woken(1, isOpen: true, at: Self.now).next) == [2])
+    }
+
+    @Test func `look-ups wait for others that are under way, but no longer than the gather time`() {
+        var (pool, now) = (Self.open(3), Self.now)
+        func lookUp(_ number: Int) -> String {
+            Self.text(pool.submit(FakeRequest(number, isLookUp: true), at: now))
+        }
+        #expect(lookUp(0) == "wakes 0")
+        #expect(Self.numbers(pool.woken(0, isOpen: true, at: now).next) == [0])
+        #expect(lookUp(1) == "waits" && lookUp(2) == "waits")
+        now += FakePool.gatherTime - .nanoseconds(1)
+        let second = pool.released(0, isOpen: true, at: now)
+        #expect(Self.numbers(second.next) == [1, 2] && second.another == nil)
+        // The second round trip began later.
+        now += FakePool.gatherTime - .nanoseconds(1)
+        #expect(lookUp(3) == "waits")
+        now += .nanoseconds(1)
+        #expect(lookUp(4) == "wakes 1")
+        #expect(Self.numbers(pool.woken(1, isOpen: true, at: now).next) == [3, 4])
+        // Without look-ups under way none waits.
+        for connection in [1, 0] { #expect(pool.released(connection, isOpen: true, at: now).next == nil) }
+        #expect(lookUp(5) == "wakes 0")
+        #expect(pool.use.waits == 0)
+    }
+
+    @Test func `another kind of request does not wait behind look-ups that wait for others`() {
+        var pool = Self.open(3)
+        for number in 0..<2 {
+            _ = pool.submit(FakeRequest(number, isLookUp: true), at: Self.now)
+            if number == 0 { _ = pool.woken(0, isOpen: true, at: Self.now) }
+        }
+        #expect(Self.text(pool.submit(FakeRequest(2), at: Self.now)) == "wakes 1")
+        let (next, another) = pool.woken(1, isOpen: true, at: Self.now)
+        #expect(Self.numbers(next) == [1] && another == 2)
+        #expect(Self.numbers(pool.woken(2, isOpen: true, at: Self.now).next) == [2])
+    }
+
+    @Test func `a connection that closes during an outage leaves waiting look-ups to an idle one`() {
+        var pool = Self.open(3)
+        _ = pool.submit(FakeRequest(0, isLookUp: true), at: Self.now)
+        _ = pool.woken(0, isOpen: true, at: Self.now)
+        #expect(Self.text(pool.submit(FakeRequest(1, isLookUp: true), at: Self.now)) == "waits")
+        for connection: Int32 in [0, 2] { pool.changed(from: connection, to: nil) }
+        _ = pool.failedToConnect(Self.outage, [], at: Self.now)
+        let (next, another) = pool.released(0, isOpen: false, at: Self.now)
+        #expect(next == nil && another == 1)
+        #expect(Self.numbers(pool.woken(1, isOpen: true, at: Self.now).next) == [1])
     }
 
     @Test func `a woken connection wakes another one if requests still wait`() {
@@ -99,7 +146,7 @@ struct PoolStateTests {
         for request in requests { _ = pool.submit(request, at: Self.now) }
         for request in requests where request.number != 2 { request.end() }
         #expect(Self.numbers(pool.woken(0, isOpen: true, at: Self.now).next) == [2])
-        #expect(pool.released(0, isOpen: true, at: Self.now) == nil)
+        #expect(pool.released(0, isOpen: true, at: Self.now).next == nil)
     }
 
     @Test
@@ -119,7 +166,7 @@ struct PoolStateTests {
             let (connection, next) = try attempt()
             let refused = pool.failedToConnect(Self.outage, next, at: now)
             #expect(refused.map { Self.text($0.0) } == ["refused: no server"])
-            #expect(pool.released(connection, isOpen: false, at: now) == nil)
+            #expect(pool.released(connection, isOpen: false, at: now).next == nil)
             now += .milliseconds(pause - 1)
             #expect(Self.text(pool.submit(FakeRequest(2), at: now)) == "refused: no server")
             now += .milliseconds(1)
@@ -141,8 +188,8 @@ struct PoolStateTests {
         let next = pool.woken(1, isOpen: false, at: Self.now).next ?? []
         let admissions = pool.failedToConnect(Self.outage, next, at: Self.now)
         #expect(admissions.map { Self.text($0.0) } == ["waits"])
-        #expect(pool.released(1, isOpen: false, at: Self.now) == nil)
-        #expect(Self.numbers(pool.released(0, isOpen: true, at: Self.now)) == [1])
+        #expect(pool.released(1, isOpen: false, at: Self.now).next == nil)
+        #expect(Self.numbers(pool.released(0, isOpen: true, at: Self.now).next) == [1])
     }
 
     @Test func `the last open connection that closes leaves no request waiting`() {
@@ -157,12 +204,12 @@ struct PoolStateTests {
         _ = pool.submit(FakeRequest(2), at: Self.now)
         // The server closes the connection of request 0. There is no other connection, so it tries to open again.
         pool.changed(from: 7, to: nil)
-        let next = pool.released(0, isOpen: false, at: Self.now) ?? []
+        let next = pool.released(0, isOpen: false, at: Self.now).next ?? []
         #expect(Self.numbers(next) == [1])
         let refused = pool.failedToConnect(Self.outage, next, at: Self.now)
         #expect(refused.map { $0.1.number } == [1, 2])
         #expect(refused.allSatisfy { Self.text($0.0) == "refused: no server" } && pool.use.waiting == 0)
-        #expect(pool.released(0, isOpen: false, at: Self.now) == nil)
+        #expect(pool.released(0, isOpen: false, at: Self.now).next == nil)
     }
 
     @Test func `a closed pool gives back what waits, and refuses requests`() {
@@ -172,7 +219,7 @@ struct PoolStateTests {
         let (refused, error) = pool.close()
         #expect(Self.numbers(refused) == [1, 2] && error.reason == "the stores are closed")
         #expect(Self.text(pool.submit(FakeRequest(4), at: Self.now)) == "refused: the stores are closed")
-        #expect(pool.released(0, isOpen: true, at: Self.now) == nil && pool.use.waiting == 0)
+        #expect(pool.released(0, isOpen: true, at: Self.now).next == nil && pool.use.waiting == 0)
     }
 
     // MARK: Any order of events
@@ -256,7 +303,9 @@ struct PoolStateTests {
                 }
             }
             running[connection] = nil
-            take(pool.released(connection, isOpen: processes[connection] != nil, at: now), connection)
+            let (next, another) = pool.released(connection, isOpen: processes[connection] != nil, at: now)
+            take(next, connection)
+            if let another { wake(another) }
         }
 
         mutating func check() {
@@ -278,7 +327,8 @@ struct PoolStateTests {
             case 4..<7: threads.begin()
             case 7..<10: threads.run()
             case 10:
-                threads.now += .milliseconds(Int.random(in: 0...400, using: &threads.random))
+                let unit: Duration = threads.random.oneIn(2) ? .milliseconds(100) : .milliseconds(1)
+                threads.now += unit * Int.random(in: 0...4, using: &threads.random)
                 if threads.random.oneIn(4) { threads.hasServer.toggle() }
             default:
                 // A caller leaves.

@@ -38,11 +38,16 @@ final class DeviceDirectory: Sendable {
         }
     }
 
-    /// The current row of a device whose request was judged by `row`. It is read from the store if this process just changed
-    /// the row, or if another process may have rotated the key.
+    /// The current row of a device whose request was judged by `row`. The cached one is current if the store says that no other process
+    /// rotated the key; this process forgets a row that it changes.
     func current(_ row: DeviceRow) async throws(Refusal) -> DeviceRow? {
         let id = row.device.deviceID
-        if !store.rotatesElsewhere, let cached = cache.value(id) { return cached }
+        if let cached = cache.value(id) {
+            let mayHaveRotated = try await storeCall { [store] () async throws(StoreError) in
+                try await store.mayHaveRotatedElsewhere(cached.device)
+            }
+            if !mayHaveRotated { return cached }
+        }
         return try await readRow(id, of: row.device.appID)
     }
 

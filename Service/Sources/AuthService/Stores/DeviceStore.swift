@@ -232,9 +232,10 @@ public protocol DeviceStore: Sendable {
     /// stream ended, revocations by other processes would be unseen until cached rows expire.
     func externalChanges() -> AsyncStream<Void>
 
-    /// Whether other processes rotate keys too. If so, the service reads the store, not its cache, to tell a device its current
-    /// key after a lost answer.
-    var rotatesElsewhere: Bool { get }
+    /// Whether another process may have rotated the device's key since this row was read. If so, the service reads the row again to
+    /// tell the device its current key after a lost answer. By default true. A store whose keys only this process rotates answers
+    /// false. Any other may compare key and version, which costs less than a row.
+    func mayHaveRotatedElsewhere(_ device: DeviceRecord) async throws(StoreError) -> Bool
 }
 
 /// Bounds for writing last-seen times.
@@ -251,7 +252,7 @@ public enum LastSeen {
 }
 
 extension DeviceStore {
-    public var rotatesElsewhere: Bool { true }
+    public func mayHaveRotatedElsewhere(_ device: DeviceRecord) async throws(StoreError) -> Bool { true }
 
     /// Saves one change.
     public func save(_ change: DeviceChange) async throws(StoreError) -> SaveOutcome {

@@ -153,7 +153,8 @@ final class ConnectionPool: Sendable {
         while let requests = next {
             run(requests.filter { !$0.isOver }, on: connection)
             let isOpen = connection.isOpen
-            next = state.withLock { [connection] in $0.released(connection, isOpen: isOpen, at: .now) }
+            (next, another) = state.withLock { [connection] in $0.released(connection, isOpen: isOpen, at: .now) }
+            if let another { wake(another) }
         }
     }
 

@@ -33,7 +33,11 @@ struct PoolState<Connection: Sendable, Request: PooledRequest>: Sendable {
     }
 
     /// The largest number of look-ups in one round trip.
-    static var maximumTogether: Int { 8 }
+    static var maximumTogether: Int { 64 }
+
+    /// Look-ups wait for a round trip of others if it began less than this time ago, and then share the next one. A connection whose
+    /// server does not answer is waited for no longer.
+    static var gatherTime: Duration { .milliseconds(2) }
 
     /// The shortest and the longest pause between attempts to reach a server.
     private static var pauses: ClosedRange<Duration> { .milliseconds(50)...(.seconds(1)) }
@@ -46,6 +50,8 @@ struct PoolState<Connection: Sendable, Request: PooledRequest>: Sendable {
     private var waiting = Queue<Request>()
     /// The number of connections whose threads were woken and have not taken a request yet.
     private var waking = 0
+    /// When a connection last took look-ups; nil if a connection has been released since. It takes those that wait when it is released.
+    private var lookUpsBegan: ContinuousClock.Instant?
     /// The reason why the last attempt to connect failed; nil after a successful one.
     private var outage: Outage?
     private var isClosed = false
@@ -65,8 +71,9 @@ struct PoolState<Connection: Sendable, Request: PooledRequest>: Sendable {
         guard !isClosed else { return .refused(Self.closed) }
         // Requests that an already woken connection will take do not count as waiting.
         let maximum = maximumWaiting + waking
-        // A look-up can join the batch of a connection that is being woken.
-        let hasRoom = waiting.count < min(waking * Self.maximumTogether, maximum)
+        // A look-up can join the batch of a connection that is being woken, or the next batch of one that looks up.
+        let isGathering = lookUpsBegan.map { now - $0 < Self.gatherTime } ?? false
+        let hasRoom = waiting.count < min((waking + (isGathering ? 1 : 0)) * Self.maximumTogether, maximum)
         if !(request.isLookUp && hasRoom), let connection = takeIdle(at: now) {
             append(request)
             return .wakes(connection)
@@ -112,22 +119,31 @@ struct PoolState<Connection: Sendable, Request: PooledRequest>: Sendable {
         _ connection: Connection, isOpen: Bool, at now: ContinuousClock.Instant
     ) -> (next: [Request]?, another: Connection?) {
         waking -= 1
-        let next = takeNext(isOpen)
-        if next == nil { rest(connection, isOpen, at: now) }
-        // If requests still wait and no connection is being woken, wake another one.
-        let isShort = !waiting.isEmpty && waking == 0
-        return (next, isShort ? takeIdle(at: now) : nil)
+        return serve(connection, isOpen, mayTake: true, at: now)
     }
 
     /// A connection has run its requests.
     ///
-    /// - Returns: the next requests to run; nil: the connection is idle.
-    mutating func released(_ connection: Connection, isOpen: Bool, at now: ContinuousClock.Instant) -> [Request]? {
+    /// - Returns: as for `woken`.
+    mutating func released(
+        _ connection: Connection, isOpen: Bool, at now: ContinuousClock.Instant
+    ) -> (next: [Request]?, another: Connection?) {
+        lookUpsBegan = nil
         // During an outage, a closed connection leaves waiting requests to the open ones. If there are none, it tries to open: its
         // failure refuses the waiting requests, which would otherwise wait until their deadlines.
-        let next = isOpen || outage == nil || use.processes.isEmpty ? takeNext(isOpen) : nil
+        let mayTake = isOpen || outage == nil || use.processes.isEmpty
+        return serve(connection, isOpen, mayTake: mayTake, at: now)
+    }
+
+    private mutating func serve(
+        _ connection: Connection, _ isOpen: Bool, mayTake: Bool, at now: ContinuousClock.Instant
+    ) -> (next: [Request]?, another: Connection?) {
+        let next = mayTake ? takeNext(isOpen) : nil
         if next == nil { rest(connection, isOpen, at: now) }
-        return next
+        if next?.first?.isLookUp == true { lookUpsBegan = now }
+        // If requests still wait and no connection is being woken, wake another one.
+        let isShort = !waiting.isEmpty && waking == 0
+        return (next, isShort ? takeIdle(at: now) : nil)
     }
 
     /// Takes an idle connection whose thread is then woken.

@@ -13,6 +13,13 @@ struct PostgreSQLDeviceStore: DeviceStore {
         return try await database.lookUp(statement) { (row) throws(StoreError) in try DeviceRecord(row: row) }
     }
 
+    func mayHaveRotatedElsewhere(_ device: DeviceRecord) async throws(StoreError) -> Bool {
+        let statement = Statement(
+            "SELECT FROM devices WHERE device_id = $1 AND version = $2 AND key = $3 AND NOT forgotten",
+            [.uuid(device.deviceID), .integer(device.version), .bytes(device.key.spki)])
+        return try await database.lookUp(statement) { _ in true } == nil
+    }
+
     func binding(of thumbprint: String) async throws(StoreError) -> KeyBinding? {
         try await database.lookUp(KeyTable.bindings(of: [thumbprint])) { (row) throws(StoreError) in
             try KeyBinding(row: row)

@@ -159,6 +159,8 @@ struct SQLiteDeviceStore: DeviceStore {
 
     /// Whether other processes rotate keys. False for the service: only one service opens the file.
     let rotatesElsewhere: Bool
+
+    func mayHaveRotatedElsewhere(_ device: DeviceRecord) async throws(StoreError) -> Bool { rotatesElsewhere }
 }
 
 extension Database {
