@@ -26,7 +26,19 @@ struct Script: Sendable {
 }
 
 extension Script {
-    /// A token bucket with the rules of the service's `TokenBuckets`. It uses the server's time, in seconds.
+    /// The server's time, which is the same for the whole script: `t` in seconds, and `seconds` as a number that was given, or the
+    /// server's with its fraction.
+    private static let time = """
+        local clock = redis.call('TIME')
+        local t = tonumber(clock[1])
+        local function seconds(given)
+            if given ~= '' then return tonumber(given) end
+            return t + clock[2] / 1000000
+        end
+
+        """
+
+    /// A token bucket with the rules of the service's `TokenBuckets`.
     private static let tokens = """
         local function take(key, burst, perMinute, cost, now, peek)
             local kept = redis.call('GET', key)
@@ -49,11 +61,6 @@ extension Script {
             end
             return wait
         end
-        local function seconds(given)
-            if given ~= '' then return tonumber(given) end
-            local t = redis.call('TIME')
-            return t[1] + t[2] / 1000000
-        end
 
         """
 
@@ -62,15 +69,19 @@ extension Script {
     /// KEYS: the bucket. ARGV: burst, tokens a minute, cost, `1` to take none, the time (empty: the server's). Answers the seconds to
     /// wait, or 0.
     static let take = Script(
-        tokens + """
+        time + tokens + """
             return take(KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), seconds(ARGV[5]), ARGV[4] == '1')
             """)
 
     /// Makes all claims, or none.
     private static let claims =
-        advance + """
+        time + advance + """
+            -- Redis itself writes a number as one with a fraction of 17 digits, which takes longer.
+            local function keep(key, expiry)
+                redis.call('SET', key, string.format('%d', expiry), 'PXAT',
+                    string.format('%d', (expiry + \(ClaimHistory.nodesApart)) * 1000))
+            end
             local function claim(first, expiry, now, tagExpiry)
-                local t = tonumber(redis.call('TIME')[1])
                 local last = #KEYS
                 if tagExpiry then
                     local kept = redis.call('GET', KEYS[last])
@@ -82,13 +93,13 @@ extension Script {
                     local kept = redis.call('GET', KEYS[i])
                     if kept and tonumber(kept) > now then return i - first + 1 end
                 end
-                for i = first, last do redis.call('SET', KEYS[i], expiry, 'PXAT', (expiry + \(ClaimHistory.nodesApart)) * 1000) end
-                if tagExpiry then redis.call('SET', KEYS[#KEYS], tagExpiry, 'PXAT', (tagExpiry + \(ClaimHistory.nodesApart)) * 1000) end
+                for i = first, last do keep(KEYS[i], expiry) end
+                if tagExpiry then keep(KEYS[#KEYS], tagExpiry) end
                 return 0
             end
             local function isCurrent(id)
                 local e = redis.call('HMGET', KEYS[1], 'id', 'at', 'since')
-                local t, at = tonumber(redis.call('TIME')[1]), tonumber(e[2] or '')
+                local at = tonumber(e[2] or '')
                 if e[1] ~= id or not at or t + \(ClockHistory.tolerance) < at then return false end
                 if t > at then advance(redis.call, at, t, tonumber(e[3] or '')) end
                 return true
@@ -113,7 +124,7 @@ extension Script {
     /// and the time as for `take`.
     /// Answers as `claim`, or 1000 and the seconds to wait.
     static let limitedClaim = Script(
-        tokens + claims + """
+        claims + tokens + """
             if not isCurrent(ARGV[1]) then return -1 end
             local wait = take(KEYS[2], tonumber(ARGV[5]), tonumber(ARGV[6]), 1, seconds(ARGV[7]), false)
             if wait > 0 then return 1000 + wait end
@@ -125,7 +136,7 @@ extension Script {
     /// KEYS: a hash of the app with each node's last number and its time. ARGV: the node, the number, the time as for `take`.
     /// Answers the sum of the others. A node's number is used until its claims have expired, however far ahead they were dated.
     static let exchange = Script(
-        tokens + """
+        time + """
             local now = seconds(ARGV[3])
             local sum = 0
             local all = redis.call('HGETALL', KEYS[1])
