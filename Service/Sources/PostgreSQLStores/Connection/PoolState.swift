@@ -35,8 +35,8 @@ struct PoolState<Connection: Sendable, Request: PooledRequest>: Sendable {
     /// The largest number of look-ups in one round trip.
     static var maximumTogether: Int { 64 }
 
-    /// Look-ups wait for a round trip of others if it began less than this time ago, and then share the next one. A connection whose
-    /// server does not answer is waited for no longer.
+    /// A look-up waits for a round trip of others that began less than this time ago, to share the next one. A later look-up wakes another
+    /// connection, which takes those that wait too: the server may not answer the first one.
     static var gatherTime: Duration { .milliseconds(2) }
 
     /// The shortest and the longest pause between attempts to reach a server.
