@@ -85,27 +85,33 @@ struct JournalLedger {
         if let closed { return .failure(closed) }
         let latest = history.latestReading ?? now
         counter.advance(to: latest)
-        let records = request.records(until: expiry)
-        guard counter.live + records.count <= settings.maximumClaims else {
+        let count = request.claims.count + (request.tag == nil ? 0 : 1)
+        guard counter.live + count <= settings.maximumClaims else {
             return .failure(StoreError(.unavailable, "the replay store is full"))
         }
-        guard !records.isEmpty else { return nil }
+        guard count > 0 else { return nil }
         switchSegment(latest)
         // Plus one record for the reading of the clock.
-        guard !mustSwitch, segment.hasRoom(for: records.count + 1) else {
+        guard !mustSwitch, segment.hasRoom(for: count + 1) else {
             return .failure(
                 StoreError(.unavailable, "the disk has no room for the claims, or does not keep up with them"))
         }
         if latest > recordedReading { writeReading(latest, monotonic: monotonic) }
-        for (claim, expiry) in records {
-            history.purged(to: UnixTime(table.insert(claim, expiry: expiry, now: now)))
-            segment.append(.claim(claim, expiry: expiry))
-            counter.add(1, expiry: expiry)
+        for claim in request.claims { take(claim, until: expiry, now) }
+        if let tag = request.tag {
+            take(tag.claim, until: UInt32(clamping: (request.now + ClaimTag.life).seconds), now)
         }
         // Claims that find the state already dirty need not wake maintenance.
         if !isDirty { wakesMaintenance = true }
         isDirty = true
         return nil
+    }
+
+    /// Makes a claim in memory and in the segment.
+    private mutating func take(_ claim: ReplayClaim, until expiry: UInt32, _ now: Int64) {
+        history.purged(to: UnixTime(table.insert(claim, expiry: expiry, now: now)))
+        segment.append(.claim(claim, expiry: expiry))
+        counter.add(1, expiry: expiry)
     }
 
     /// Whether the claims of a decided call must be on the disk before the answer.
@@ -231,14 +237,5 @@ struct JournalLedger {
         if let kept = latestKept, latest.adding(ReplayClaim.longestLife) > kept { latestKept = nil }
         history.purged(to: UnixTime(table.sweep(shard: shard, now: latest, latest: latestKept ?? .max)))
         if shard == ClaimTable.shardCount - 1 { latestKept = nil }
-    }
-}
-
-extension ClaimRequest {
-    /// The claims that the call makes, each with its expiry.
-    fileprivate func records(until expiry: UInt32) -> [(ReplayClaim, UInt32)] {
-        let records = claims.map { ($0, expiry) }
-        guard let tag else { return records }
-        return records + [(tag.claim, UInt32(clamping: (now + ClaimTag.life).seconds))]
     }
 }
