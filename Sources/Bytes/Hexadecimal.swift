@@ -35,16 +35,14 @@ public enum Hexadecimal {
     /// The value of a digit in either case; nil for any other character.
     @inlinable
     public static func value(of character: UInt8) -> UInt8? {
-        switch character {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): character - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): character - UInt8(ascii: "a") + 10
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): character - UInt8(ascii: "A") + 10
-        default: nil
-        }
+        // Without a branch between digits and letters, which no processor predicts.
+        let digit = character &- UInt8(ascii: "0")
+        let letter = (character | 0x20) &- UInt8(ascii: "a")
+        return (digit < 10) != (letter < 6) ? (digit < 10 ? digit : letter &+ 10) : nil
     }
 
     /// The lower-case digit of the four low bits.
-    private static func digit(_ value: UInt8) -> UInt8 {
+    public static func digit(_ value: UInt8) -> UInt8 {
         let value = value & 0xF
         return value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
     }

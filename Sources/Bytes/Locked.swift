@@ -7,13 +7,14 @@ public import Foundation
 ///
 /// Unchecked: the value is only reached while the lock is held.
 public final class Locked<Value: Sendable>: @unchecked Sendable {
-    @usableFromInline var value: Value
+    // Not a variable of the class: each access of one is checked at run time for overlapping ones, which the lock excludes.
+    @usableFromInline let value = UnsafeMutablePointer<Value>.allocate(capacity: 1)
     // `NSLock` is the same with a call of a class around it.
     @usableFromInline let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
 
     /// A lock around this value.
     @inlinable public init(_ value: Value) {
-        self.value = value
+        self.value.initialize(to: value)
         mutex.initialize(to: pthread_mutex_t())
         pthread_mutex_init(mutex, nil)
     }
@@ -21,6 +22,8 @@ public final class Locked<Value: Sendable>: @unchecked Sendable {
     deinit {
         pthread_mutex_destroy(mutex)
         mutex.deallocate()
+        value.deinitialize(count: 1)
+        value.deallocate()
     }
 
     /// Runs `body` with the lock held. `body` must not call the same lock again.
@@ -29,6 +32,6 @@ public final class Locked<Value: Sendable>: @unchecked Sendable {
     ) throws(Failure) -> Result {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
-        return try body(&value)
+        return try body(&value.pointee)
     }
 }

@@ -1,14 +1,9 @@
 /// The id of one device of one app: a lower-case version 4 UUID that the service issued.
 public struct DeviceID: Sendable, Hashable, CustomStringConvertible {
     @_spi(Service) public let uuid: RandomUUID
-    /// The id as text. Stored, because every request and every answer needs it.
-    public let text: String
 
     /// Makes a new id.
-    public init(from random: some RandomSource) {
-        uuid = RandomUUID(from: random)
-        text = uuid.text
-    }
+    public init(from random: some RandomSource) { uuid = RandomUUID(from: random) }
 
     /// Parses an id. Refuses upper case.
     public init(_ text: String) throws(ContractError) {
@@ -16,17 +11,15 @@ public struct DeviceID: Sendable, Hashable, CustomStringConvertible {
             throw ContractError("device_id must be a lower-case version 4 UUID")
         }
         self.uuid = uuid
-        self.text = text
     }
+
+    /// The id as text.
+    public var text: String { uuid.text }
 
     /// The 16 bytes.
     public var bytes: [UInt8] { uuid.bytes }
 
     public var description: String { text }
-
-    public static func == (left: DeviceID, right: DeviceID) -> Bool { left.uuid == right.uuid }
-
-    public func hash(into hasher: inout Hasher) { hasher.combine(uuid) }
 }
 
 /// A request nonce: a version 4 UUID, new for each signed request.

@@ -59,12 +59,20 @@ public struct RandomUUID: Sendable, Hashable {
     /// The text in lower case.
     public var text: String {
         // Not by Foundation's UUID, which takes a fifth of a signature's time.
-        var text: [UInt8] = []
-        text.reserveCapacity(36)
-        for (index, digit) in Hexadecimal.encode(bytes).utf8.enumerated() {
-            if index >= 8, index <= 20, index % 4 == 0 { text.append(Self.hyphen) }
-            text.append(digit)
+        String(unsafeUninitializedCapacity: 36) { text in
+            var (high, low) = (high, low)
+            for index in (0..<36).reversed() {
+                switch index {
+                case 8, 13, 18, 23: text[index] = Self.hyphen
+                case ...17:
+                    text[index] = Hexadecimal.digit(UInt8(truncatingIfNeeded: high))
+                    high >>= 4
+                default:
+                    text[index] = Hexadecimal.digit(UInt8(truncatingIfNeeded: low))
+                    low >>= 4
+                }
+            }
+            return 36
         }
-        return String(decoding: text, as: UTF8.self)
     }
 }

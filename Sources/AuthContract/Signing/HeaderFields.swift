@@ -45,7 +45,8 @@ public struct HeaderFields: Sendable, Hashable {
     public func atMostOne(_ name: String) throws(ContractError) -> String? {
         var found: Int?
         let isRepeated = name.withBytes { name in
-            for (index, line) in lines.enumerated() where line.isNamed(name) {
+            // By index, because a loop over the lines would retain the texts of each.
+            for index in lines.indices where lines[index].isNamed(name) {
                 guard found == nil else { return true }
                 found = index
             }
@@ -57,10 +58,10 @@ public struct HeaderFields: Sendable, Hashable {
 }
 
 extension HeaderFields.Line {
-    // Compares bytes: `==` on strings treats the Kelvin sign as a K.
+    // Compares bytes: `==` on strings treats the Kelvin sign as a K. From the last one, because many names begin alike.
     fileprivate func isNamed(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         name.utf8.count == bytes.count
-            && name.withBytes { zip($0, bytes).allSatisfy { $0.lowerCased == $1.lowerCased } }
+            && name.withBytes { zip($0.reversed(), bytes.reversed()).allSatisfy { $0.lowerCased == $1.lowerCased } }
     }
 }
 

@@ -55,41 +55,43 @@ final class LiveClaimQuota: Sendable {
         }
     }
 
-    private let shares = Locked<[AppID: Share]>([:])
-    private let maximum: Locked<Int>
+    private struct State: Sendable {
+        var maximum: Int
+        var shares: [AppID: Share] = [:]
+    }
+
+    private let state: Locked<State>
 
     /// - Parameter maximum: the largest number of live claims of one app.
-    init(maximum: Int) { self.maximum = Locked(maximum) }
+    init(maximum: Int) { state = Locked(State(maximum: maximum)) }
 
     /// Sets another maximum. Live claims stay.
-    func apply(maximum: Int) { self.maximum.withLock { $0 = maximum } }
+    func apply(maximum: Int) { state.withLock { $0.maximum = maximum } }
 
     /// Counts claims that are about to be made and expire at `expiry`.
     ///
     /// - Returns: nil; or, if the app has used its share and nothing was counted, the seconds until some claims expire.
     func take(_ count: Int, of app: AppID, until expiry: UnixTime, now: UnixTime) -> Int64? {
-        let maximum = maximum.withLock { $0 }
-        return shares.withLock { shares in
-            shares[app, default: Share()].take(count, of: maximum, until: expiry, now: now)
+        state.withLock { state in
+            state.shares[app, default: Share()].take(count, of: state.maximum, until: expiry, now: now)
         }
     }
 
     /// The numbers of live claims to announce, by app. An app is announced if it has at least a hundredth of the maximum here,
     /// if other nodes reported claims of it, or if other nodes may believe that this node has claims of it.
     func announcements(now: UnixTime) -> [AppID: Int] {
-        let maximum = maximum.withLock { $0 }
-        return shares.withLock { shares in
+        state.withLock { state in
             var announcements: [AppID: Int] = [:]
-            for app in shares.keys {
-                guard var share = shares[app] else { continue }
+            for app in state.shares.keys {
+                guard var share = state.shares[app] else { continue }
                 share.drop(before: now)
                 let most = max(share.live, share.announced)
-                if most > 0 && most >= maximum / 100 || share.elsewhere > 0 {
+                if most > 0 && most >= state.maximum / 100 || share.elsewhere > 0 {
                     announcements[app] = share.live
                     // The other nodes may have received the announcement even if there is no answer.
                     share.announced = most
                 }
-                shares[app] = share
+                state.shares[app] = share
             }
             return announcements
         }
@@ -97,16 +99,16 @@ final class LiveClaimQuota: Sendable {
 
     /// Applies the other nodes' reports on these apps, which came in reply to the announcements.
     func applyReports(_ elsewhere: [AppID: Int], of announcements: [AppID: Int]) {
-        shares.withLock { shares in
+        state.withLock { state in
             for (app, count) in elsewhere {
-                shares[app]?.elsewhere = max(0, count)
-                if let announced = announcements[app] { shares[app]?.announced = announced }
+                state.shares[app]?.elsewhere = max(0, count)
+                if let announced = announcements[app] { state.shares[app]?.announced = announced }
             }
         }
     }
 
     /// Uncounts claims that were not made.
     func giveBack(_ count: Int, of app: AppID, until expiry: UnixTime) {
-        shares.withLock { $0[app]?.remove(count, until: expiry) }
+        state.withLock { $0.shares[app]?.remove(count, until: expiry) }
     }
 }

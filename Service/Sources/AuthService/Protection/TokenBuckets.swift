@@ -28,25 +28,28 @@ final class TokenBuckets<Key: Hashable & Sendable>: Sendable {
         var at: UnixTime
     }
 
-    private let currentRate: Locked<Rate>
-    private let buckets: Locked<BoundedCache<Key, Bucket>>
+    private struct State: Sendable {
+        var rate: Rate
+        var buckets: BoundedCache<Key, Bucket>
+    }
+
+    private let state: Locked<State>
 
     init(_ rate: Rate, capacity: Int = 200_000) {
-        currentRate = Locked(rate)
-        buckets = Locked(BoundedCache(capacity: capacity))
+        state = Locked(State(rate: rate, buckets: BoundedCache(capacity: capacity)))
     }
 
     /// The rate in effect.
-    var rate: Rate { currentRate.withLock { $0 } }
+    var rate: Rate { state.withLock { $0.rate } }
 
     /// Sets another rate. A bucket with more tokens than the new burst is reduced to it at its next use.
-    func apply(_ rate: Rate) { currentRate.withLock { $0 = rate } }
+    func apply(_ rate: Rate) { state.withLock { $0.rate = rate } }
 
     /// Takes `cost` tokens. If there are fewer, takes none and returns the seconds until there are enough.
     func take(_ key: Key, cost: Double = 1, now: UnixTime) -> Int64? {
-        let rate = rate
-        return buckets.withLock { buckets in
-            buckets.update(key, from: Bucket(tokens: rate.burst, at: now)) { bucket in
+        state.withLock { state in
+            let rate = state.rate
+            return state.buckets.update(key, from: Bucket(tokens: rate.burst, at: now)) { bucket in
                 bucket = Self.refilled(bucket, at: rate, now: now)
                 guard bucket.tokens >= cost else { return Self.wait(for: cost - bucket.tokens, at: rate) }
                 bucket.tokens -= cost
@@ -57,11 +60,10 @@ final class TokenBuckets<Key: Hashable & Sendable>: Sendable {
 
     /// The seconds until there are `cost` tokens; nil if there are enough now. Takes no tokens.
     func waiting(_ key: Key, cost: Double = 1, now: UnixTime) -> Int64? {
-        let rate = rate
-        return buckets.withLock { buckets in
-            guard let known = buckets[key] else { return nil }
-            let bucket = Self.refilled(known, at: rate, now: now)
-            return bucket.tokens >= cost ? nil : Self.wait(for: cost - bucket.tokens, at: rate)
+        state.withLock { state in
+            guard let known = state.buckets[key] else { return nil }
+            let bucket = Self.refilled(known, at: state.rate, now: now)
+            return bucket.tokens >= cost ? nil : Self.wait(for: cost - bucket.tokens, at: state.rate)
         }
     }
 

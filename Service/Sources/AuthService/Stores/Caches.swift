@@ -114,7 +114,8 @@ struct BoundedCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     subscript(key: Key) -> Value? {
         mutating get {
             if let value = young[key] { return value }
-            guard let value = old.removeValue(forKey: key) else { return nil }
+            // An empty dictionary computes a hash to remove a key.
+            guard !old.isEmpty, let value = old.removeValue(forKey: key) else { return nil }
             insert(value, for: key)
             return value
         }

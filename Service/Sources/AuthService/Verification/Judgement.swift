@@ -5,7 +5,12 @@ public struct Judgement: Sendable {
     /// The accepted request, or the reason of the refusal.
     public let result: Result<VerifiedRequest, Refusal>
     /// The request as proven by its signature. A request may be refused after its signature verified, for example as a replay.
-    public let signed: VerifiedRequest?
+    public var signed: VerifiedRequest? {
+        guard case .success(let request) = result else { return refused }
+        return request
+    }
+    /// The request that was refused after its signature verified.
+    private let refused: VerifiedRequest?
     /// The app that the request names; nil if the request was refused before the app was found.
     let app: ProvisionedApp?
     /// Whether a refused request passes because its app is in mode `observe`.
@@ -26,11 +31,11 @@ public struct Judgement: Sendable {
     public var passed: VerifiedRequest? { refusal == nil || isObserved ? signed : nil }
 
     static func accepted(_ request: VerifiedRequest) -> Judgement {
-        Judgement(result: .success(request), signed: request, app: request.app)
+        Judgement(result: .success(request), refused: nil, app: request.app)
     }
 
     static func refused(_ refusal: Refusal, app: ProvisionedApp?, signed: VerifiedRequest? = nil) -> Judgement {
-        Judgement(result: .failure(refusal), signed: signed, app: app)
+        Judgement(result: .failure(refusal), refused: signed, app: app)
     }
 
     /// The accepted request.
