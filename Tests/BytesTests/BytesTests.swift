@@ -14,6 +14,15 @@ import Testing
         #expect(Hexadecimal.decode("DEad00") == [0xDE, 0xAD, 0x00])
     }
 
+    @Test func `no other character is a hexadecimal digit`() {
+        let digits = Array("0123456789abcdef".utf8)
+        let capitals = Array("0123456789ABCDEF".utf8)
+        for character in UInt8.min ... .max {
+            let value = digits.firstIndex(of: character) ?? capitals.firstIndex(of: character)
+            #expect(Hexadecimal.value(of: character) == value.map { UInt8($0) })
+        }
+    }
+
     @Test(arguments: ["0", "000", "0g", "g0", " 00", "0x00", "00 ", "-1", "é0", "/0", ":0", "@0", "`0", "G0"])
     func `anything but pairs of digits is refused`(text: String) {
         #expect(Hexadecimal.decode(text) == nil)

@@ -114,7 +114,7 @@ struct BoundedCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     subscript(key: Key) -> Value? {
         mutating get {
             if let value = young[key] { return value }
-            // An empty dictionary computes a hash to remove a key.
+            // To remove from a dictionary, even an empty one, takes a hash of the key.
             guard !old.isEmpty, let value = old.removeValue(forKey: key) else { return nil }
             insert(value, for: key)
             return value

@@ -10,7 +10,7 @@ struct ClaimTable {
     private static let shardBits: UInt64 = 12
     static let shardCount = 1 << shardBits
 
-    private var shards = [Shard](repeating: Shard(), count: shardCount)
+    private var shards = [Shard](repeating: Shard(capacityFor: 0), count: shardCount)
     // Secret, so that an attacker cannot choose claims that collide.
     private let seeds = (UInt64.random(in: .min ... .max), UInt64.random(in: .min ... .max))
 
@@ -55,8 +55,6 @@ struct ClaimTable {
     private mutating func rebuild(_ shard: Int, now: Int64, latest: Int64 = .max, room: Int) -> Int64 {
         var droppedTo = Int64.min
         let old = shards[shard].slots
-        let count = shards[shard].count
-        shards[shard] = Shard()
         let live = old.reduce(into: 0) { count, slot in
             if !slot.isEmpty, Int64(slot.expiry) > now, Int64(slot.expiry) <= latest { count += 1 }
         }
@@ -68,7 +66,7 @@ struct ClaimTable {
                 droppedTo = max(droppedTo, Int64(slot.expiry))
             }
         }
-        used += new.count - count
+        used += new.count - shards[shard].count
         shards[shard] = new
         return droppedTo
     }
@@ -111,12 +109,10 @@ private struct Slot {
 
 /// Open addressing with linear probing; at most five sixths full.
 private struct Shard {
-    var slots: [Slot] = []
+    var slots: [Slot]
     /// The number of slots. Not read from the array, which has it at another place in memory: one miss more of the processor's cache.
     private let capacity: Int
     private(set) var count = 0
-
-    init() { capacity = 0 }
 
     init(capacityFor count: Int) {
         capacity = count == 0 ? 0 : max(24, count + count / 2)
