@@ -54,6 +54,16 @@ import Testing
         #expect(inside.withLock { $0.most } == 1)
     }
 
+    @Test("a caller that has its result finds no change pending")
+    func endsBeforeItsResult() async {
+        for round in 0..<5_000 {
+            #expect(await run(.writeRecord) { round } == round)
+            let isNow = Locked(false)
+            calls.afterPendingChanges { isNow.withLock { $0 = true } }
+            #expect(isNow.withLock { $0 }, "the app would be suspended with its lock")
+        }
+    }
+
     @Test("while a call hangs, its kind fails at once and others go on")
     func leftBehind() async throws {
         let gate = Gate()

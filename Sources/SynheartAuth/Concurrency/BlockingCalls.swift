@@ -45,8 +45,8 @@ package final class BlockingCalls: Sendable {
         let id: UInt64
         let kind: BlockingCall
         let limit: CallLimit?
-        /// Makes the call and gives its caller the result.
-        let work: @Sendable () -> Void
+        /// Makes the call, and returns what gives its caller the result.
+        let work: @Sendable () -> (@Sendable () -> Void)
         /// Ends the caller's wait without a result.
         let giveUp: @Sendable (_ isCancelled: Bool) -> Void
     }
@@ -94,7 +94,7 @@ package final class BlockingCalls: Sendable {
             id: id, kind: kind, limit: limit,
             work: {
                 let value = body()
-                if !answer.give(.returned(value)) { unclaimed(value) }
+                return { if !answer.give(.returned(value)) { unclaimed(value) } }
             }, giveUp: { isCancelled in answer.give(isCancelled ? .cancelled : .noAnswer) })
         return await withTaskCancellationHandler {
             put(job)
@@ -160,14 +160,19 @@ package final class BlockingCalls: Sendable {
             }
         }
         thread.async {
-            job.work()
+            let giveResult = job.work()
             timer?.cancel()
-            self.finish(job.id)
+            // A caller that has its result finds the call ended: the app may be suspended the next moment.
+            let actions = self.end(job.id)
+            giveResult()
+            for action in actions { action() }
+            self.advance()
         }
     }
 
-    private func finish(_ id: UInt64) {
-        let actions = state.withLock { state -> [@Sendable () -> Void] in
+    /// Notes that the call has returned, and returns the actions that waited for it.
+    private func end(_ id: UInt64) -> [@Sendable () -> Void] {
+        state.withLock { state in
             if state.running?.id == id { state.running = nil } else { state.leftBehind[id] = nil }
             guard !state.hasChangeLeftBehind else { return [] }
             var actions = state.afterwards
@@ -178,8 +183,6 @@ package final class BlockingCalls: Sendable {
             }
             return actions
         }
-        for action in actions { action() }
-        advance()
     }
 
     private func leaveBehind(_ id: UInt64) {
