@@ -12,7 +12,7 @@ enum ManyClaims {
         let path = folder.url.appendingPathComponent("bench.sqlite").path
         var options = SQLiteStores.Options()
         options.maximumClaims = 2 * pairs + 1000
-        let (now, device) = (SystemClock().now, DeviceID(from: SystemRandom()))
+        let device = DeviceID(from: SystemRandom())
         let before = residentKilobytes()
         let started = ContinuousClock.now
         do {
@@ -21,18 +21,17 @@ enum ManyClaims {
             var delays = Delays()
             for index in 0..<pairs {
                 let began = ContinuousClock.now
-                var outcome = try? await replay.claim(
-                    pair(index), of: device, timestamp: now, expiresAt: now + 3600, now: now, futureWindow: 60)
+                var outcome = try? await claim(index, of: device, in: replay)
                 // Claims come faster than the disk can create segments; a service would answer 503 here.
                 while outcome == nil {
                     try await Task.sleep(for: .milliseconds(1))
-                    outcome = try? await replay.claim(
-                        pair(index), of: device, timestamp: now, expiresAt: now + 3600, now: now, futureWindow: 60)
+                    outcome = try? await claim(index, of: device, in: replay)
                 }
                 guard outcome == .claimed else { throw Unexpected() }
                 if index > pairs - 1_000_000 { delays.note(began.duration(to: .now)) }
             }
             let seconds = started.duration(to: .now) / .seconds(1)
+            guard stores.liveClaims == 2 * pairs else { throw Unexpected() }
             print("  \(stores.liveClaims ?? 0) live claims in \(Int(seconds)) s; the last million pairs: \(delays)")
             print(
                 "  resident memory: \(residentKilobytes() - before) KiB, \((residentKilobytes() - before) * 1024 / (2 * pairs)) bytes a claim"
@@ -44,15 +43,22 @@ enum ManyClaims {
         let stores = try SQLiteStores(path: path, options: options)
         print(
             "  read again from \(files) files in \(reopened.duration(to: .now)): \(stores.liveClaims ?? 0) live claims")
-        guard
-            case .taken = try await stores.replay.claim(
-                pair(pairs / 2), of: device, timestamp: now, expiresAt: now + 3600, now: now, futureWindow: 60)
-        else { throw Unexpected() }
+        guard case .taken = try await claim(pairs / 2, of: device, in: stores.replay) else { throw Unexpected() }
         await stores.close()
         return [
             Measurement(
                 "claims: pairs taken", perSecond: Double(pairs) / (started.duration(to: reopened) / .seconds(1)))
         ]
+    }
+
+    /// Takes a pair, as for a request that is signed now. With a clock that stood still, the journal would believe that the clock had
+    /// been ahead, and drop claims.
+    private static func claim(
+        _ index: Int, of device: DeviceID, in replay: any ReplayStore
+    ) async throws(StoreError) -> ClaimOutcome {
+        let now = SystemClock().now
+        return try await replay.claim(
+            pair(index), of: device, timestamp: now, expiresAt: now + ReplayClaim.life, now: now, futureWindow: 60)
     }
 
     private static func pair(_ index: Int) -> [ReplayClaim] {

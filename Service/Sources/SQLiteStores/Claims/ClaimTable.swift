@@ -2,12 +2,13 @@ internal import AuthService
 
 /// All live claims: open addressing in many small tables with 20 bytes a slot. A claim is in exactly one of the tables.
 ///
-/// A shard is rebuilt without its expired claims when it is full. Expiry needs no other work, and each rebuild is short.
+/// A shard is rebuilt without its expired claims when it is full. Expiry needs no other work, and each rebuild is short: of 24 million
+/// live claims, it moves 24,000.
 struct ClaimTable {
     /// Slots in use, including those of expired claims.
     private(set) var used = 0
 
-    private static let shardBits: UInt64 = 12
+    private static let shardBits: UInt64 = 10
     static let shardCount = 1 << shardBits
 
     private var shards = [Shard](repeating: Shard(capacityFor: 0), count: shardCount)
@@ -107,7 +108,7 @@ private struct Slot {
     func isSameClaim(as other: Slot) -> Bool { words == other.words }
 }
 
-/// Open addressing with linear probing; at most five sixths full.
+/// Open addressing with linear probing; two thirds full after a rebuild, and at most five sixths.
 private struct Shard {
     var slots: [Slot]
     /// The number of slots. Not read from the array, which has it at another place in memory: one miss more of the processor's cache.
@@ -115,7 +116,7 @@ private struct Shard {
     private(set) var count = 0
 
     init(capacityFor count: Int) {
-        capacity = count == 0 ? 0 : max(24, count + count / 2)
+        capacity = count == 0 ? 0 : max(96, count + count / 2)
         slots = [Slot](repeating: .empty, count: capacity)
     }
 
