@@ -52,8 +52,7 @@ public struct Base64: Sendable {
 
     /// The bytes of a string. Not generic, so that other modules need no specialization.
     public func decode(_ text: String) -> [UInt8]? {
-        var text = text
-        return text.withUTF8(decode(characters:))
+        text.utf8.withContiguousStorageIfAvailable(decode(characters:)) ?? decode(bytes: text.utf8)
     }
 
     /// The bytes of the text, given as ASCII; nil unless it is exactly what ``encode(_:)`` writes.
@@ -68,24 +67,26 @@ public struct Base64: Sendable {
             length -= text.suffix(2).count { $0 == Self.padding }
         }
         guard length % 4 != 1 else { return nil }
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(length * 3 / 4)
-        var pending: UInt32 = 0
-        var bits = 0
-        // A padding character before the last ones is among the first `length` characters, so it fails here.
-        for character in text.prefix(length) {
-            let value = values[Int(character)]
-            guard value != Self.invalid else { return nil }
-            pending = pending << 6 | UInt32(value)
-            bits += 6
-            if bits >= 8 {
-                bits -= 8
-                bytes.append(UInt8(truncatingIfNeeded: pending >> UInt32(bits)))
-                pending &= (1 << UInt32(bits)) - 1
+        var (pending, bits, all): (UInt32, UInt32, UInt8) = (0, 0, 0)
+        let bytes = [UInt8](unsafeUninitializedCapacity: length * 3 / 4) { bytes, count in
+            for character in text.prefix(length) {
+                let value = values[Int(character)]
+                all |= value
+                pending = pending << 6 | UInt32(value)
+                bits += 6
+                if bits >= 8 {
+                    bits -= 8
+                    bytes[count] = UInt8(truncatingIfNeeded: pending >> bits)
+                    count += 1
+                    pending &= (1 << bits) - 1
+                }
             }
         }
-        // The last character may have 2 or 4 bits that belong to no byte.
-        guard pending == 0, text.dropFirst(length).allSatisfy({ $0 == Self.padding }) else { return nil }
+        // A padding character before the last ones is among the first `length` characters, so it is invalid here. The last character
+        // may have 2 or 4 bits that belong to no byte.
+        guard all < Self.invalid, pending == 0, text.dropFirst(length).allSatisfy({ $0 == Self.padding }) else {
+            return nil
+        }
         return bytes
     }
 

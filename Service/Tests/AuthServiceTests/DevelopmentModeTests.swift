@@ -92,10 +92,8 @@ struct DevelopmentModeTests {
         let world = try await World(Self.production)
         func attempts(_ numbers: Range<Int>, app: String = World.appID) async throws {
             for number in numbers {
-                var http = try world.http([World.developmentHeader])
-                http.provenance = RequestProvenance(
-                    address: ClientAddress("2001:db8:\(String(number, radix: 16))::1"), scheme: "http",
-                    authority: "127.0.0.1:8080")
+                let address = ClientAddress("2001:db8:\(String(number, radix: 16))::1")
+                let http = try world.http([World.developmentHeader], from: address)
                 try await expect(.devModeNotAllowed) {
                     try await world.service.issueChallenge(ChallengeRequest(appID: AppID(app)), http)
                 }

@@ -6,8 +6,10 @@ enum SignatureDER {
     private static let integerSize = 32
 
     /// r || s, 64 bytes; nil unless the bytes are strict DER of two integers of at most 256 bits.
-    static func decode(_ der: [UInt8]) -> [UInt8]? {
-        var rest = der[...]
+    static func decode(_ der: [UInt8]) -> [UInt8]? { der.withUnsafeBufferPointer { decode($0[...]) } }
+
+    private static func decode(_ der: Slice<UnsafeBufferPointer<UInt8>>) -> [UInt8]? {
+        var rest = der
         // The length is one byte: two integers take 70 bytes at most.
         guard rest.popFirst() == 0x30, let length = rest.popFirst(), rest.count == Int(length) else { return nil }
         var raw: [UInt8] = []
@@ -17,7 +19,9 @@ enum SignatureDER {
     }
 
     /// Removes an INTEGER from the front, and appends it padded to 32 bytes. Returns false unless it is positive and minimal.
-    private static func moveInteger(from rest: inout ArraySlice<UInt8>, to raw: inout [UInt8]) -> Bool {
+    private static func moveInteger(
+        from rest: inout Slice<UnsafeBufferPointer<UInt8>>, to raw: inout [UInt8]
+    ) -> Bool {
         guard rest.popFirst() == 0x02, let length = rest.popFirst(), length > 0, rest.count >= Int(length) else {
             return false
         }

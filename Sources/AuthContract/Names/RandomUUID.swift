@@ -29,20 +29,26 @@ public struct RandomUUID: Sendable, Hashable {
 
     /// The digits as two numbers; nil if they are not those of a UUID.
     private static func halves(_ text: UnsafeBufferPointer<UInt8>, upperCase: Bool) -> (high: UInt64, low: UInt64)? {
-        guard text.count == 36 else { return nil }
         var (high, low): (UInt64, UInt64) = (0, 0)
-        for (index, character) in text.enumerated() {
-            switch index {
-            case 8, 13, 18, 23:
-                guard character == hyphen else { return nil }
-            default:
-                guard let digit = Hexadecimal.value(of: character), upperCase || !character.isUpperCase else {
-                    return nil
-                }
-                if index < 18 { high = high << 4 | UInt64(digit) } else { low = low << 4 | UInt64(digit) }
-            }
-        }
+        guard text.count == 36, text[8] == hyphen, text[13] == hyphen, text[18] == hyphen, text[23] == hyphen,
+            append(text[..<8], to: &high, upperCase), append(text[9..<13], to: &high, upperCase),
+            append(text[14..<18], to: &high, upperCase), append(text[19..<23], to: &low, upperCase),
+            append(text[24...], to: &low, upperCase)
+        else { return nil }
         return (high, low)
+    }
+
+    /// Appends hexadecimal digits to a number. Returns false if a character is none.
+    private static func append(
+        _ digits: Slice<UnsafeBufferPointer<UInt8>>, to number: inout UInt64, _ upperCase: Bool
+    ) -> Bool {
+        for character in digits {
+            guard let digit = Hexadecimal.value(of: character), upperCase || !character.isUpperCase else {
+                return false
+            }
+            number = number << 4 | UInt64(digit)
+        }
+        return true
     }
 
     /// A number from its big-endian bytes.

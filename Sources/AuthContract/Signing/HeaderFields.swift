@@ -61,7 +61,9 @@ extension HeaderFields.Line {
     // Compares bytes: `==` on strings treats the Kelvin sign as a K. From the last one, because many names begin alike.
     fileprivate func isNamed(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         name.utf8.count == bytes.count
-            && name.withBytes { zip($0.reversed(), bytes.reversed()).allSatisfy { $0.lowerCased == $1.lowerCased } }
+            && name.withBytes {
+                zip($0.reversed(), bytes.reversed()).allSatisfy { $0 == $1 || $0.lowerCased == $1.lowerCased }
+            }
     }
 }
 

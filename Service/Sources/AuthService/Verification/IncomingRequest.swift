@@ -4,19 +4,21 @@ internal import StrictJSON
 /// A request as the listener received it, or as another service describes it to `/verify`.
 ///
 /// It is parsed once, on arrival. Its contents are unverified.
-public struct IncomingRequest: Sendable {
+///
+/// A class, because every step passes it on: each copy of a struct would retain its nine parts.
+public final class IncomingRequest: Sendable {
     /// The method, as sent.
-    public var method: String
+    public let method: String
     /// The path and the query, as sent.
-    public var target: RequestTarget
+    public let target: RequestTarget
     /// The header fields as received, in their order, with repeated fields.
-    public var headers: HeaderFields
+    public let headers: HeaderFields
     /// The body, or its digest if another service sent only that.
-    public var body: VerifyRequest.Body
+    public let body: VerifyRequest.Body
     /// Who sent the request, and the origin that it was sent to.
-    public var provenance: RequestProvenance
+    public let provenance: RequestProvenance
 
-    /// Memberwise initializer.
+    /// A request of these parts.
     public init(
         method: String, target: RequestTarget, headers: HeaderFields, body: VerifyRequest.Body,
         provenance: RequestProvenance
@@ -34,7 +36,7 @@ public struct IncomingRequest: Sendable {
     ///   - request: the body of `/verify`.
     ///   - address: the address of that service.
     /// - Throws: `ContractError` if path or query break the rules of *Strictness*.
-    public init(_ request: VerifyRequest, address: ClientAddress) throws(ContractError) {
+    public convenience init(_ request: VerifyRequest, address: ClientAddress) throws(ContractError) {
         self.init(
             method: request.method,
             target: try RequestTarget(path: RequestPath(request.path), query: request.query),

@@ -122,11 +122,14 @@ struct World {
 
     // MARK: Registration
 
-    func http(_ headers: [(String, String)] = []) throws -> IncomingRequest {
+    func http(
+        _ headers: [(String, String)] = [], from address: ClientAddress? = nil
+    ) throws -> IncomingRequest {
         IncomingRequest(
             method: "POST", target: try RequestTarget(Route.register.rawValue), headers: HeaderFields(headers),
             body: .bytes([]),
-            provenance: RequestProvenance(address: address, scheme: "http", authority: "127.0.0.1:8080"))
+            provenance: RequestProvenance(
+                address: address ?? self.address, scheme: "http", authority: "127.0.0.1:8080"))
     }
 
     static let developmentHeader = (HeaderName.developmentMode, "true")
