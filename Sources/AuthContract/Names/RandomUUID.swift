@@ -38,7 +38,7 @@ public struct RandomUUID: Sendable, Hashable {
         return (high, low)
     }
 
-    /// Appends hexadecimal digits to a number. Returns false if a character is none.
+    /// Appends hexadecimal digits to a number. Returns false if a character is no digit, or a capital that is not allowed.
     private static func append(
         _ digits: Slice<UnsafeBufferPointer<UInt8>>, to number: inout UInt64, _ upperCase: Bool
     ) -> Bool {

@@ -5,7 +5,7 @@ internal import StrictJSON
 ///
 /// It is parsed once, on arrival. Its contents are unverified.
 ///
-/// A class, because every step passes it on: each copy of a struct would retain its nine parts.
+/// A class, because every step passes it on: each copy of a struct would retain every text in it.
 public final class IncomingRequest: Sendable {
     /// The method, as sent.
     public let method: String
