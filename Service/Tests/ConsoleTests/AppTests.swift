@@ -46,6 +46,18 @@ import Testing
         #expect(await browser.get(Self.path).text.contains("The record is changed."))
     }
 
+    @Test func `the list has the apps that can be read, and names the one that cannot`() async throws {
+        let desk = try await Desk()
+        let event = AuditEvent(.appAdded, at: desk.clock.now, actor: "test", appID: try AppID("com.example.damaged"))
+        try #require(
+            try await desk.stores.insert(
+                StoredApp(appID: AppID("com.example.damaged"), sealedJSON: "{}"), recording: event))
+        let page = try await desk.signedIn(.viewer).get("/console/apps")
+        #expect(page.status == 200)
+        #expect(page.text.contains("<a href=\"\(Self.path)\">\(Desk.app)</a>"))
+        #expect(page.text.contains("of a newer version: com.example.damaged."), "\(page.text)")
+    }
+
     /// The fields as a browser sends them, with CR LF.
     private static func sent(_ fields: [(String, String)]) throws -> [(String, String)] {
         let form = fields.map { name, value in

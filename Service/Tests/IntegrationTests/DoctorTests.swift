@@ -53,6 +53,25 @@ import Testing
         try queue.close()
     }
 
+    @Test func `a damaged record is named, and costs no other app anything`() async throws {
+        try await provision()
+        let example = try await Binary.run(["apps", "example", "--authority", folder.path("authority.pem")])
+        var other = try #require(try JSONValue(parsing: example.output).object)
+        let id = try #require(other["app_id"]?.string)
+        other["app_id"] = "com.example.other"
+        let added = try await Binary.run(
+            ["apps", "add", "--file", "-", "--database", database], input: JSONValue.object(other).text())
+        try #require(added.status == 0, "\(added.errors)")
+        try change("UPDATE apps SET record = replace(record, 'sealed', 'broken') WHERE app_id = 'com.example.other'")
+
+        let report = try await doctor()
+        #expect(report.state("apps") == "fail")
+        #expect(report.messages("apps").contains("com.example.other"), "\(report.messages("apps"))")
+        let list = try await Binary.run(["apps", "list", "--database", database])
+        #expect(list.status == 2 && list.output.contains(id), "\(list.status) \(list.output)")
+        #expect(list.errors.contains("com.example.other"), "\(list.errors)")
+    }
+
     @Test func `doctor names the missing public origin of a service that others reach`() async throws {
         let proxied = try await doctor(["--trusted-proxy", "10.0.0.0/8"])
         #expect(proxied.state("public_origin") == "warn")

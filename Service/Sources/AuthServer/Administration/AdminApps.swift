@@ -4,9 +4,18 @@ internal import StrictJSON
 
 extension AdminAPI {
     func listApps(_ request: AdminRequest) async throws -> APIResponse {
-        let records = try await service.apps.records().filter { request.mayAccess($0.appID) }
-        return .json(
-            JSONObject([("apps", .array(records.map { .object($0.json(secrets: .masked(service.apps.mask))) }))]))
+        let (records, unreadable) = try await service.apps.readableRecords()
+        var answer = JSONObject([
+            (
+                "apps",
+                .array(
+                    records.filter { request.mayAccess($0.appID) }
+                        .map { .object($0.json(secrets: .masked(service.apps.mask))) })
+            )
+        ])
+        let known = unreadable.filter(request.mayAccess)
+        if !known.isEmpty { answer["unreadable"] = .array(known.map { .string($0.text) }) }
+        return .json(answer)
     }
 
     func addApp(_ request: AdminRequest) async throws -> APIResponse {

@@ -7,7 +7,7 @@ extension AdminAPI {
         var totals: [DeviceStatus: Int] = [:]
         var apps: [JSONValue] = []
         let report = await service.providerReport()
-        for record in try await service.apps.records() where request.mayAccess(record.appID) {
+        for record in try await service.apps.readableRecords().records where request.mayAccess(record.appID) {
             let counts = try await service.administration.count(of: record.appID)
             totals.merge(counts, uniquingKeysWith: +)
             var app = JSONObject([("app_id", .string(record.appID.text)), ("devices", Self.json(counts))])

@@ -48,7 +48,7 @@ struct RiskMetricCounts: Sendable {
             until = .now + Self.life
             return true
         }
-        guard isDue, let records = try? await service.apps.records() else { return nil }
+        guard isDue, let records = try? await service.apps.readableRecords().records else { return nil }
         var apps: [App] = []
         for record in records {
             guard let ios = record.ios else { continue }

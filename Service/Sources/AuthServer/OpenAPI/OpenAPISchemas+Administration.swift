@@ -2,7 +2,9 @@ extension OpenAPISchemas {
     /// The schemas of administration.
     static let administration = #"""
         "AppList": {"type": "object", "required": ["apps"], "properties": {
-          "apps": {"type": "array", "items": {"$ref": "#/components/schemas/AppRecord"}}}},
+          "apps": {"type": "array", "items": {"$ref": "#/components/schemas/AppRecord"}},
+          "unreadable": {"type": "array", "items": {"$ref": "#/components/schemas/AppID"},
+            "description": "Apps whose record is damaged, or of a newer version. Absent if there are none."}}},
         "Device": {"type": "object",
           "required": ["device_id", "app_id", "platform", "status", "assurance", "registered_at", "key_rotated_at",
             "last_seen", "key_thumbprint", "previous_key_until", "must_rotate_by", "must_rotate_reason", "highest_scheme",

@@ -164,7 +164,12 @@ extension Readiness {
         let clock = service.clock
         self.init(
             [
-                Check("apps") { _ = try await stores.apps.apps() },
+                Check("apps") {
+                    let unreadable = try await service.apps.readableRecords().unreadable
+                    guard unreadable.isEmpty else {
+                        throw Degraded("records that cannot be read: \(unreadable.map(\.text).joined(separator: ", "))")
+                    }
+                },
                 Check("devices") { _ = try await stores.devices.binding(of: "readiness") },
                 Check("challenges") {
                     try await Self.ask(parts(), random) { _ = try await stores.challenges.take($0.bytes(32)) }
@@ -179,7 +184,7 @@ extension Readiness {
                 Check("credentials") { _ = try await stores.credentials.credential("readiness") },
                 // Only the service key that sealed the signing keys can open them.
                 Check("service_key") {
-                    _ = try await service.apps.records()
+                    _ = try await service.apps.readableRecords()
                     _ = try await service.signingKeys.keySet()
                 },
                 Check("trust_anchors") { try await Self.checkAnchors(of: service) },
@@ -247,7 +252,7 @@ extension Readiness {
             throw Degraded("\(expired.use.rawValue): \(expired.subject) expired at \(expired.notAfter.iso8601)")
         }
         let apps = service.apps
-        for record in try await apps.records() where record.enabled {
+        for record in try await apps.readableRecords().records where record.enabled {
             guard !(record.ios?.trustAnchors ?? []).isEmpty || !(record.android?.trustAnchors ?? []).isEmpty else {
                 continue
             }

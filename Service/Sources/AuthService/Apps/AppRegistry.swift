@@ -93,6 +93,23 @@ public final class AppRegistry: Sendable {
         return records
     }
 
+    /// The records that can be read, by id, and the apps whose record cannot: it is damaged, or of a newer version. Such an app must
+    /// not affect the other apps.
+    ///
+    /// - Throws: `StoreError` also if there are records and none can be read, as under another service key.
+    public func readableRecords() async throws(StoreError) -> (records: [AppRecord], unreadable: [AppID]) {
+        var (records, unreadable): ([AppRecord], [AppID]) = ([], [])
+        var reason: StoreError?
+        for stored in try await store.apps() {
+            do throws(StoreError) { records.append(try opened(stored)) } catch {
+                unreadable.append(stored.appID)
+                reason = error
+            }
+        }
+        if records.isEmpty, let reason { throw reason }
+        return (records, unreadable)
+    }
+
     /// Adds an app. False if its id is taken.
     public func add(_ record: AppRecord, actor: String) async throws -> Bool {
         try requireStorable(record)

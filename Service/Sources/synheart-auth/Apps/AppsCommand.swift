@@ -90,7 +90,8 @@ struct AppsCommand: AsyncParsableCommand {
         @OptionGroup var options: AdministrationOptions
 
         func perform(_ administration: any Administration, _ output: OutputOptions) async throws {
-            let records = try await administration.list(.listApps, "apps").map { record in
+            let answer = try await administration.ask(.listApps)
+            let records = (answer["apps"]?.array ?? []).compactMap(\.object).map { record in
                 var record = record
                 record["platforms"] = .array(
                     ["ios", "android"].filter { record[$0].map { !$0.isNull } ?? false }.map { .string($0) })
@@ -99,6 +100,12 @@ struct AppsCommand: AsyncParsableCommand {
             try output.list(
                 records, columns: ["app_id", "name", "build_channel", "platforms", "mode", "enabled"],
                 empty: "no apps: add one with `apps add --file`")
+            let unreadable = (answer["unreadable"]?.array ?? []).compactMap(\.string)
+            guard unreadable.isEmpty else {
+                throw CommandFailure(
+                    .impossible,
+                    "records that cannot be read: \(unreadable.joined(separator: ", ")). See `synheart-auth doctor`")
+            }
         }
     }
 

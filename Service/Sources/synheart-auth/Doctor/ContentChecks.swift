@@ -27,7 +27,12 @@ struct ContentChecks {
             report.fail("database", "\(error)", do: "look at the disk and at who else uses the file")
         }
         do {
-            let records = try await service.apps.records()
+            let (records, unreadable) = try await service.apps.readableRecords()
+            for app in unreadable {
+                report.fail(
+                    "apps", "the record of \(app) cannot be read: it is damaged, or of a newer version",
+                    do: "start the newest version that ran, or restore a backup: this app's requests are refused")
+            }
             if records.isEmpty {
                 report.warn("apps", "there are none", do: "`apps example` prints a record for `apps add`")
             }

@@ -38,7 +38,7 @@ struct Providers {
 
     /// Updates the revocation lists that the apps name, and refreshes receipts, until the task is cancelled.
     func run(for service: AuthService) async {
-        let records = (try? await service.apps.records()) ?? []
+        let records = (try? await service.apps.readableRecords().records) ?? []
         await lists.keep(
             records.compactMap { $0.android?.keyAttestation.statusList }.filter { $0 != "none" })
         async let keepingLists: Void = lists.run()

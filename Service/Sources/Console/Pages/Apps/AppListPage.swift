@@ -10,11 +10,14 @@ struct AppListPage: ConsolePage {
 
     func show(_ visit: Visit) async throws -> Page {
         let call = AdminCall(.listApps)
-        let apps = try await visit.call(call)["apps"]?.elements ?? []
+        let answer = try await visit.call(call)
+        let apps = answer["apps"]?.elements ?? []
+        let unreadable = answer["unreadable"]?.elements.compactMap(\.string) ?? []
         let statistics = try await visit.call(AdminCall(.showStatistics))["apps"]?.elements ?? []
         return Page(
             "Apps", "apps",
             [
+                "unreadable": .optional(unreadable.isEmpty ? nil : unreadable.joined(separator: ", ")),
                 "isEmpty": .flag(apps.isEmpty), "setUp": .optional(visit.may(.addApp) ? PagePath.of("set-up") : nil),
                 "commands": visit.commands(call).value,
                 "statuses": .list(DeviceStatus.allCases.map { .text($0.rawValue) }),
@@ -41,6 +44,10 @@ struct AppListPage: ConsolePage {
 extension Templates {
     static let apps = #"""
         <h1>Apps</h1>
+        {{#unreadable}}
+        <p class="problem" role="alert">These records cannot be read, because they are damaged or of a newer version: {{.}}. All
+        requests of these apps are refused. Start the newest version that ran, or restore a backup.</p>
+        {{/unreadable}}
         {{#setUp}}
         <div class="buttons"><a class="button" href="{{.}}">Set up an app</a></div>
         {{/setUp}}

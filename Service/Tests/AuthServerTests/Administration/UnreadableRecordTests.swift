@@ -1,0 +1,55 @@
+import AuthContract
+import AuthService
+import Foundation
+import StrictJSON
+import Testing
+
+@testable import AuthServer
+
+/// A record that is damaged, or of a newer version, costs its own app the service, and no other.
+@Suite struct UnreadableRecordTests {
+    private static let damaged = "com.example.damaged"
+
+    private static func damage(_ server: TestServer, _ app: String = damaged) async throws {
+        let event = AuditEvent(.appAdded, at: server.clock.now, actor: "test", appID: try AppID(app))
+        try #require(
+            try await server.all.apps.insert(
+                StoredApp(appID: AppID(app), sealedJSON: #"{"record":{},"sealed":"AAAA"}"#), recording: event))
+    }
+
+    @Test func `a node with one unreadable record is ready and degraded, and names the app`() async throws {
+        try await TestServer.with { server in
+            try await Self.damage(server)
+            let answer = try await server.operations("/readyz")
+            #expect(answer.status == 200, "\(answer.text)")
+            #expect(answer.text.contains("records that cannot be read: \(Self.damaged)"), "\(answer.text)")
+        }
+    }
+
+    @Test func `a node that can read no record is not ready`() async throws {
+        try await TestServer.with { server in
+            let (id, key) = (try AppID(TestServer.appID), try #require(ServiceKey([UInt8](repeating: 8, count: 32))))
+            let other = AuthService(stores: server.all, key: key, providers: NoProviders(), clock: server.clock)
+            let findings = await Readiness(service: other, stores: server.all).findings()
+            #expect(try await server.service.apps.record(id) != nil)
+            for name in ["apps", "service_key"] {
+                #expect(findings.first { $0.name == name }?.failure?.contains("another service key") == true)
+            }
+        }
+    }
+
+    @Test func `lists have the other apps, and tell only those whom the unreadable app is for`() async throws {
+        try await TestServer.with { server in
+            try await Self.damage(server)
+            for (apps, names) in [([], [Self.damaged]), ([TestServer.appID], nil)] as [([String], [String]?)] {
+                let viewer = try await server.credential(.viewer, apps: apps)
+                let list = try await server.administer("GET", "/apps", viewer)
+                #expect(list.status == 200, "\(list.text)")
+                #expect(list.json["apps"]?.array?.compactMap { $0.object?["app_id"]?.string } == [TestServer.appID])
+                #expect(list.json["unreadable"]?.array?.compactMap(\.string) == names)
+                let statistics = try await server.administer("GET", "/statistics", viewer)
+                #expect(statistics.json["apps"]?.array?.count == 1, "\(statistics.text)")
+            }
+        }
+    }
+}
