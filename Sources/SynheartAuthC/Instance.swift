@@ -47,10 +47,13 @@ final class Instance: Sendable {
     func observe(_ observer: HostObserver) {
         change { $0.logger = observer }
         let changes = sdk.stateChanges
-        observation.withLock { task in
-            task?.cancel()
-            task = Task { for await change in changes { observer.changed(change) } }
+        let task = Task { for await change in changes { observer.changed(change) } }
+        let earlier = observation.withLock { observation in
+            defer { observation = task }
+            return observation
         }
+        // The end of the earlier task may be the end of its observer, whose `release` may call this again: outside the lock.
+        earlier?.cancel()
     }
 
     func cancelCalls() {
