@@ -47,7 +47,9 @@ public struct RequestSignature: Sendable {
 
     /// Whether `key` signed SHA-256 of `message`.
     public func isValid(for message: [UInt8], by key: DevicePublicKey) -> Bool {
-        guard let signature = try? P256.Signing.ECDSASignature(rawRepresentation: raw) else { return false }
+        // swift-crypto asks at run time how the bytes lie. For an array that takes longer than the copy.
+        let signature = raw.withUnsafeBytes { try? P256.Signing.ECDSASignature(rawRepresentation: $0) }
+        guard let signature else { return false }
         return key.verifyingKey.isValidSignature(signature, for: message.withUnsafeBytes(SHA256.hash))
     }
 }

@@ -21,7 +21,7 @@ package struct LocalAdministration: Sendable {
             answer = try await api.perform(call.route, try AdminRequest(call, by: caller))
         } catch {
             let frame = ResponseFrame(requestID: "local", now: api.service.clock.now)
-            let refusal = Refusal(answering: error)
+            let refusal = Refusal.answering(error)
             answer = frame.answer(refusal)
             // There is no log here, so the refusal shows the reason of an internal failure to the user.
             if refusal.code.httpStatus >= 500, refusal.hint == nil {

@@ -50,7 +50,7 @@ struct OperationsResponder: ListenerResponder {
         } catch let error as HTTPParserError {
             throw error
         } catch {
-            let refusal = Refusal(answering: error)
+            let refusal = Refusal.answering(error)
             refused = refusal
             answer = frame.answer(refusal)
             if let error = error as? MethodRefusal {

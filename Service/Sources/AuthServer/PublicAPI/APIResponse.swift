@@ -143,7 +143,7 @@ extension Refusal {
     /// The refusal of bytes that are not a request.
     ///
     /// - Parameter status: the status that the HTTP library answers with.
-    init(notHTTP status: Int) {
+    convenience init(notHTTP status: Int) {
         if status < 500 {
             self.init(
                 .invalidRequest, "not an HTTP/1.1 request within the limits",
@@ -154,13 +154,13 @@ extension Refusal {
     }
 
     /// The refusal that answers an error of a handler.
-    init(answering error: any Error) {
+    static func answering(_ error: any Error) -> Refusal {
         switch error {
-        case let refusal as Refusal: self = refusal
-        case let error as StoreError: self.init(error)
-        case let error as JSONError: self.init(malformed: error)
-        case let error as ContractError: self.init(malformed: error)
-        default: self.init(.internalError, "\(type(of: error)): \(error)")
+        case let refusal as Refusal: refusal
+        case let error as StoreError: Refusal(error)
+        case let error as JSONError: Refusal(malformed: error)
+        case let error as ContractError: Refusal(malformed: error)
+        default: Refusal(.internalError, "\(type(of: error)): \(error)")
         }
     }
 }

@@ -40,7 +40,7 @@ struct PublicResponder: ListenerResponder {
         } catch let error as HTTPParserError {
             throw error
         } catch {
-            outcome.result = .failure(Refusal(answering: error))
+            outcome.result = .failure(Refusal.answering(error))
         }
         let frame = ResponseFrame(for: request.head, requestID: id, now: service.clock.now)
         let answer = outcome.answer(in: frame)

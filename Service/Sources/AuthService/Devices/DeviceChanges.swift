@@ -57,7 +57,7 @@ struct DeviceChanges: Sendable {
 
 extension Refusal {
     /// A command that does not apply. The operator gets the reason, but a device's request only gets the code.
-    init(_ conflict: DeviceConflict) {
+    convenience init(_ conflict: DeviceConflict) {
         self.init(
             conflict.code, conflict.description, hint: conflict.code == .conflict ? conflict.description : nil)
     }

@@ -2,7 +2,10 @@ public import AuthContract
 internal import Verification
 
 /// Why the service refuses: a stable code for the caller, and the precise reason for the log.
-public struct Refusal: Error, Sendable, CustomStringConvertible {
+///
+/// A class, because it is an error that every step may throw and a part of every judgement: as a struct, its seven parts made each
+/// of those large.
+public final class Refusal: Error, Sendable, CustomStringConvertible {
     /// The code for the caller. It decides the HTTP status too.
     public let code: ErrorCode
     /// The reason for the log. It is never sent to the client.
@@ -13,24 +16,46 @@ public struct Refusal: Error, Sendable, CustomStringConvertible {
     public let hint: String?
     /// Whether an operator's setting may cause it. If so, its log line is a warning, and the reason names the received and the
     /// configured value.
-    package private(set) var tellsOfSetUp = false
+    package let tellsOfSetUp: Bool
     /// The unknown root that the refused attestation leads to; nil: the refusal is about something else.
-    package private(set) var untrustedRoot: UntrustedRoot?
+    package let untrustedRoot: UntrustedRoot?
     /// Makes the record of the refused proof; nil if the refusal is not about a proof. A closure, because most apps record
     /// nothing.
     let proof: (@Sendable () -> RefusedProof)?
 
+    init(
+        _ code: ErrorCode, _ reason: String, retryAfter: Int64? = nil, hint: String? = nil, tellsOfSetUp: Bool = false,
+        untrustedRoot: UntrustedRoot? = nil, proof: (@Sendable () -> RefusedProof)?
+    ) {
+        self.code = code
+        self.reason = reason
+        self.retryAfter = retryAfter.map { min(max($0, 1), 300) }
+        self.hint = hint
+        self.tellsOfSetUp = tellsOfSetUp
+        self.untrustedRoot = untrustedRoot
+        self.proof = proof
+    }
+
     /// A refusal.
-    public init(_ code: ErrorCode, _ reason: String, retryAfter: Int64? = nil, hint: String? = nil) {
+    public convenience init(_ code: ErrorCode, _ reason: String, retryAfter: Int64? = nil, hint: String? = nil) {
         self.init(code, reason, retryAfter: retryAfter, hint: hint, proof: nil)
     }
 
     /// A refusal that an operator's setting may cause.
     ///
     /// - Parameter reason: the received value, and the configured value with the setting's name.
-    package init(setUp code: ErrorCode, _ reason: String, hint: String? = nil) {
-        self.init(code, reason, hint: hint)
-        tellsOfSetUp = true
+    package convenience init(setUp code: ErrorCode, _ reason: String, hint: String? = nil) {
+        self.init(code, reason, hint: hint, tellsOfSetUp: true, proof: nil)
+    }
+
+    /// A malformed request.
+    public convenience init(malformed error: any Error) {
+        self.init((error as? ContractError)?.code ?? .invalidRequest, "\(error)", hint: "\(error)")
+    }
+
+    /// The refusal for a failed store.
+    public convenience init(_ error: StoreError) {
+        self.init(.serviceUnavailable, error.description, retryAfter: 2)
     }
 
     /// This refusal, marked as possibly caused by the operator's settings.
@@ -39,37 +64,15 @@ public struct Refusal: Error, Sendable, CustomStringConvertible {
     ///   and the refusal stays unmarked.
     func ofSetUp(_ configured: String?) -> Refusal {
         guard let configured else { return self }
-        var told = Refusal(code, "\(reason), and \(configured)", retryAfter: retryAfter, hint: hint, proof: proof)
-        told.tellsOfSetUp = true
-        return told
+        return Refusal(
+            code, "\(reason), and \(configured)", retryAfter: retryAfter, hint: hint, tellsOfSetUp: true, proof: proof)
     }
 
     /// The same refusal, of an attestation under an unknown root; nil: the refusal is about something else.
     func of(_ root: UntrustedRoot?) -> Refusal {
-        var refusal = self
-        refusal.untrustedRoot = root
-        return refusal
-    }
-
-    init(
-        _ code: ErrorCode, _ reason: String, retryAfter: Int64? = nil, hint: String? = nil,
-        proof: (@Sendable () -> RefusedProof)?
-    ) {
-        self.code = code
-        self.reason = reason
-        self.retryAfter = retryAfter.map { min(max($0, 1), 300) }
-        self.hint = hint
-        self.proof = proof
-    }
-
-    /// A malformed request.
-    public init(malformed error: any Error) {
-        self.init((error as? ContractError)?.code ?? .invalidRequest, "\(error)", hint: "\(error)")
-    }
-
-    /// The refusal for a failed store.
-    public init(_ error: StoreError) {
-        self.init(.serviceUnavailable, error.description, retryAfter: 2)
+        Refusal(
+            code, reason, retryAfter: retryAfter, hint: hint, tellsOfSetUp: tellsOfSetUp, untrustedRoot: root,
+            proof: proof)
     }
 
     public var description: String { "\(code.rawValue): \(reason)" }

@@ -182,7 +182,7 @@ import Testing
     /// No request of a client produces this code. It is the answer to a defect of the service.
     private static func internalError(at server: TestServer) async throws -> RawResponse {
         struct Defect: Error {}
-        return try answered(Refusal(answering: Defect()), at: server)
+        return try answered(Refusal.answering(Defect()), at: server)
     }
 
     private static func answered(_ refusal: Refusal, at server: TestServer) throws -> RawResponse {
