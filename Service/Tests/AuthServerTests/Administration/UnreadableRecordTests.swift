@@ -1,6 +1,5 @@
 import AuthContract
 import AuthService
-import Foundation
 import StrictJSON
 import Testing
 
@@ -38,7 +37,7 @@ import Testing
         }
     }
 
-    @Test func `lists have the other apps, and tell only those whom the unreadable app is for`() async throws {
+    @Test func `lists have the other apps, and name the unreadable one to its own callers alone`() async throws {
         try await TestServer.with { server in
             try await Self.damage(server)
             for (apps, names) in [([], [Self.damaged]), ([TestServer.appID], nil)] as [([String], [String]?)] {
