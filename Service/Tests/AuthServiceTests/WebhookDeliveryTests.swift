@@ -68,6 +68,18 @@ import Testing
         #expect(try await stored(webhook).position == end)
     }
 
+    @Test func `an event of a newer version is delivered, and holds up nothing`() async throws {
+        let all = try await add([])
+        try await world.stores.append(
+            AuditEvent(
+                codeText: "device.sold", at: world.clock.now, actor: "test", appID: app, deviceID: nil,
+                detail: JSONObject()))
+        try await append(.deviceRevoked)
+        await deliveries.round()
+        #expect(receivers.delivered == ["webhook.added", "device.sold", "device.revoked"])
+        #expect(try await stored(all).position == world.stores.link(at: nil)?.sequence)
+    }
+
     @Test func `a failed delivery is repeated with the same id, and not before its pause ends`() async throws {
         let webhook = try await add()
         receivers.answer { _ in .answered(status: 302) }

@@ -1,6 +1,7 @@
 import AuthContract
 import AuthService
 import StoreServers
+import StrictJSON
 import Testing
 
 @testable import PostgreSQLStores
@@ -71,6 +72,29 @@ extension AgainstPostgreSQL {
             _ = try await node.audit.link(at: nil)
             try server.sql("ALTER TABLE audit DISABLE TRIGGER USER; \(statement)", in: url)
             #expect(try await node.audit.firstBrokenLink() == 5)
+            await node.close()
+        }
+
+        @Test(
+            arguments: [
+                ("code = 'device.sold'", []), ("app_id = '', detail = '{'", ["app_id", "detail"]),
+            ] as [(String, [String])])
+        func `an event of a newer version, or a damaged one, does not hide the others`(
+            _ change: String, _ unreadable: [String]
+        ) async throws {
+            let server = try await PostgreSQLServer.shared()
+            let url = try server.database()
+            let node = try await open(url)
+            for _ in 0..<9 { try await node.audit.append(sampleEvent()) }
+            _ = try await node.audit.link(at: nil)
+            try server.sql(
+                "ALTER TABLE audit DISABLE TRIGGER USER; UPDATE audit SET \(change) WHERE sequence = 5", in: url)
+            let events = try await node.audit.events(app: nil, device: nil, after: 0, limit: 100)
+            #expect(events.map(\.sequence) == Array(1...9))
+            #expect((events[4].event.code == nil) == unreadable.isEmpty)
+            #expect(
+                events[4].event.detail["unreadable"]
+                    == (unreadable.isEmpty ? nil : .array(unreadable.map { .string($0) })))
             await node.close()
         }
     }

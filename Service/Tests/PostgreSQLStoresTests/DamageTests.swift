@@ -54,6 +54,24 @@ extension AgainstPostgreSQL {
             await stores.close()
         }
 
+        @Test func `a damaged device does not hold up the receipts of the others`() async throws {
+            let server = try await PostgreSQLServer.shared()
+            let url = try server.database()
+            let stores = try await open(url)
+            let (damaged, sound) = (try sampleDevice(withReceiptDueAt: 1), try sampleDevice(withReceiptDueAt: 2))
+            for device in [damaged, sound] { try await stores.add(device) }
+            try server.sql(
+                "UPDATE devices SET assurance = '{' WHERE device_id = '\(damaged.deviceID.text)'", in: url)
+            let now = UnixTime(1_750_000_000)
+            let receipts = stores.receipts
+            await #expect { try await receipts.takeDueReceipt(at: now, lease: now + 60) } throws: {
+                ($0 as? StoreError)?.code == .unreadable
+            }
+            #expect(try await receipts.takeDueReceipt(at: now, lease: now + 60)?.deviceID == sound.deviceID)
+            #expect(try await receipts.takeDueReceipt(at: now, lease: now + 60) == nil)
+            await stores.close()
+        }
+
         @Test func `a prepared statement survives a column that a newer version adds`() async throws {
             let server = try await PostgreSQLServer.shared()
             let url = try server.database()

@@ -54,6 +54,15 @@ func sampleDevice(_ app: String = "com.example.app") throws -> DeviceRecord {
         assurance: Assurance(app: .playIntegrity, key: .strongbox), registeredAt: FixedClock().now)
 }
 
+/// A device with a receipt that is due this many seconds after 1970.
+func sampleDevice(withReceiptDueAt due: Int64) throws -> DeviceRecord {
+    var device = try sampleDevice()
+    device.appAttest = AppAttestKeyState(
+        keyID: device.deviceID.bytes, publicKey: [4], appID: "TEAMID1234.com.example.app", environment: "production",
+        receipt: [1], refresh: ReceiptRefresh(dueAt: UnixTime(due)))
+    return device
+}
+
 func sampleEvent(_ code: AuditEvent.Code = .securityEvent, device: DeviceRecord? = nil) -> AuditEvent {
     AuditEvent(code, at: FixedClock().now, actor: "test", appID: device?.appID, deviceID: device?.deviceID)
 }

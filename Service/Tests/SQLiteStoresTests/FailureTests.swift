@@ -45,6 +45,18 @@ struct FailureTests {
         await stores.close()
     }
 
+    @Test func `a damaged device does not hold up the receipts of the others`() async throws {
+        let stores = try SQLiteStores.open(folder)
+        let (damaged, sound) = (try sampleDevice(withReceiptDueAt: 1), try sampleDevice(withReceiptDueAt: 2))
+        for device in [damaged, sound] { try await stores.add(device) }
+        try change("UPDATE devices SET assurance = '{' WHERE device_id = '\(damaged.deviceID.text)'")
+        let error = await #expect(throws: StoreError.self) { try await stores.takeDueReceipt() }
+        #expect(error?.code == .unreadable)
+        #expect(try await stores.takeDueReceipt()?.deviceID == sound.deviceID)
+        #expect(try await stores.takeDueReceipt() == nil)
+        await stores.close()
+    }
+
     @Test(arguments: ["", " ", "x", "KEY ", " KEY", "KEY  KEY", "KEY KEY", "KEYKEY"])
     func `damaged check values of the service key are unreadable, and not none`(_ text: String) async throws {
         let stores = try SQLiteStores.open(folder)
@@ -74,7 +86,7 @@ struct FailureTests {
         // If nothing is due, these calls write nothing, so the lock has no effect.
         let now = FixedClock().now
         #expect(try await stores.recordings.eraseRecordings(expiredAt: now, limit: 10) == 0)
-        #expect(try await stores.receipts.takeDueReceipt(at: now, lease: now + 60) == nil)
+        #expect(try await stores.takeDueReceipt() == nil)
         try await stores.devices.writeLastSeen([:])
         try await other.writeWithoutTransaction { try $0.execute(sql: "ROLLBACK") }
         try await stores.audit.append(sampleEvent())

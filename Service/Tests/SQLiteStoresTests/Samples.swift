@@ -48,7 +48,21 @@ func sampleDevice(_ app: String = "com.example.app") throws -> DeviceRecord {
         assurance: Assurance(app: .playIntegrity, key: .strongbox), registeredAt: FixedClock().now)
 }
 
+/// A device with a receipt that is due this many seconds after 1970.
+func sampleDevice(withReceiptDueAt due: Int64) throws -> DeviceRecord {
+    var device = try sampleDevice()
+    device.appAttest = AppAttestKeyState(
+        keyID: device.deviceID.bytes, publicKey: [4], appID: "TEAMID1234.com.example.app", environment: "production",
+        receipt: [1], refresh: ReceiptRefresh(dueAt: UnixTime(due)))
+    return device
+}
+
 extension SQLiteStores {
+    func takeDueReceipt() async throws(StoreError) -> DueReceipt? {
+        let now = FixedClock().now
+        return try await receipts.takeDueReceipt(at: now, lease: now + 60)
+    }
+
     /// Adds the app of a device, unless it exists.
     func addApp(of device: DeviceRecord) async throws {
         _ = try await apps.insert(

@@ -183,7 +183,7 @@ extension RecordedAuditEvent {
     /// The members that the admin API, `audit --follow` and webhooks show.
     var administrationJSON: JSONObject {
         JSONObject([
-            ("sequence", .integer(sequence)), ("at", .string(event.at.iso8601)), ("code", .string(event.code.rawValue)),
+            ("sequence", .integer(sequence)), ("at", .string(event.at.iso8601)), ("code", .string(event.codeText)),
             ("actor", .string(event.actor)), ("app_id", event.appID.map { .string($0.text) } ?? .null),
             ("device_id", event.deviceID.map { .string($0.text) } ?? .null), ("detail", .object(event.detail)),
             ("hash", .string(Hexadecimal.encode(hash))),

@@ -119,7 +119,7 @@ extension OpenAPISchemas {
         "AuditEvent": {"type": "object",
           "required": ["sequence", "at", "code", "actor", "app_id", "device_id", "detail", "hash"], "properties": {
           "sequence": {"type": "integer", "minimum": 1}, "at": {"$ref": "#/components/schemas/Time"},
-          "code": {"$ref": "#/components/schemas/AuditCode"}, "actor": {"type": "string"},
+          "code": {"type": "string", "description": "One of `AuditCode`, or a code of a newer version."}, "actor": {"type": "string"},
           "app_id": {"type": ["string", "null"]}, "device_id": {"type": ["string", "null"]},
           "detail": {"type": "object"}, "hash": {"type": "string", "pattern": "^[0-9a-f]{64}$"}}},
         "AuditTail": {"type": "object", "required": ["events", "next_after"], "properties": {

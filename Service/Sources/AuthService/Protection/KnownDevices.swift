@@ -111,7 +111,7 @@ final class KnownDevices: Sendable {
     /// Adds the devices of new events.
     ///
     /// - Returns: false if all ids must be read again: the log does not continue the part that was read, because another database
-    ///   was restored or promoted; or an event cannot be read, because a newer version wrote it. The new read begins after it.
+    ///   was restored or promoted; or a newer version wrote an event that this one does not know. The new read begins after it.
     private func follow() async throws(StoreError) -> Bool {
         let last = state.withLock { $0.last }
         let newest = try await audit.link(at: nil)
@@ -121,17 +121,12 @@ final class KnownDevices: Sendable {
         let (start, end) = (last?.sequence ?? 0, newest.sequence)
         var before = end + 1
         while before > start + 1 {
-            let events: [RecordedAuditEvent]
-            do throws(StoreError) {
-                events = try await audit.events(app: nil, device: nil, before: before, limit: Self.page)
-            } catch {
-                guard error.code == .unreadable else { throw error }
-                return false
-            }
+            let events = try await audit.events(app: nil, device: nil, before: before, limit: Self.page)
             guard let oldest = events.last, oldest.sequence < before else { return false }
             before = oldest.sequence
-            for recorded in events where Self.adding.contains(recorded.event.code) {
-                if let id = recorded.event.deviceID { insert(id) }
+            for recorded in events {
+                guard let code = recorded.event.code else { return false }
+                if Self.adding.contains(code), let id = recorded.event.deviceID { insert(id) }
             }
         }
         state.withLock { if $0.last == last { $0.last = newest } }

@@ -39,6 +39,12 @@ public struct DueReceipt: Sendable, Hashable {
         self.evidence = evidence
         self.receipt = receipt
     }
+
+    /// The receipt of a device; nil if it has none.
+    package init?(_ device: DeviceRecord) {
+        guard let evidence = device.appAttest else { return nil }
+        self.init(appID: device.appID, deviceID: device.deviceID, evidence: evidence)
+    }
 }
 
 /// The outcome of an exchange.
@@ -75,7 +81,8 @@ public struct ReceiptChange: Sendable, Hashable {
 /// anything, the receipt is due again at the end of the lease. A recorded outcome only replaces the receipt that was taken.
 public protocol ReceiptStore: Sendable {
     /// Takes the receipt that has been due the longest (`dueAt <= now`), and sets its `dueAt` to the end of the `lease`. Nil if
-    /// none is due. Only registered devices with a receipt and a `dueAt` are considered.
+    /// none is due. Only registered devices with a receipt and a `dueAt` are considered. A device whose row cannot be read is
+    /// taken too before the call throws, so that it does not hold up the others.
     func takeDueReceipt(at now: UnixTime, lease: UnixTime) async throws(StoreError) -> DueReceipt?
 
     /// Records the outcome of an exchange. If the stored attested key, receipt or lease has changed since the receipt was

@@ -42,7 +42,7 @@ public enum AuditChain {
         /// The entry of an event.
         public init(_ event: AuditEvent, sequence: Int64) {
             self.init(
-                sequence: sequence, code: event.code.rawValue, at: event.at.seconds, actor: event.actor,
+                sequence: sequence, code: event.codeText, at: event.at.seconds, actor: event.actor,
                 appID: event.appID?.text, deviceID: event.deviceID?.text, detail: event.detailText)
         }
     }

@@ -90,8 +90,10 @@ public struct AuditEvent: Sendable, Hashable {
         }
     }
 
-    /// What changed.
-    public let code: Code
+    /// What changed; nil: something that only a newer version knows, or that a damaged row does not say.
+    public let code: Code?
+    /// The text of the code, also of one that this version does not know.
+    public let codeText: String
     /// The time of the change, on the service's clock.
     public let at: UnixTime
     /// The actor: `device`, `cli`, `admin:<credential>`, `service`.
@@ -103,12 +105,20 @@ public struct AuditEvent: Sendable, Hashable {
     /// The values before and after, or other information for a reader. It never contains secrets, proofs or keys.
     public let detail: JSONObject
 
-    /// Memberwise initializer.
+    /// An event of this version.
     public init(
         _ code: Code, at: UnixTime, actor: String, appID: AppID? = nil, deviceID: DeviceID? = nil,
         detail: JSONObject = JSONObject()
     ) {
-        self.code = code
+        self.init(
+            codeText: code.rawValue, at: at, actor: actor, appID: appID, deviceID: deviceID, detail: detail)
+    }
+
+    /// An event of any version, as a log keeps it.
+    package init(
+        codeText: String, at: UnixTime, actor: String, appID: AppID?, deviceID: DeviceID?, detail: JSONObject
+    ) {
+        (self.codeText, code) = (codeText, Code(rawValue: codeText))
         self.at = at
         self.actor = actor
         self.appID = appID
@@ -125,7 +135,7 @@ public struct AuditEvent: Sendable, Hashable {
     public func storedDetail() throws(StoreError) -> String {
         let text = detailText
         guard text.utf8.count <= JSONValue.Limits.stored.bytes else {
-            throw StoreError(.unreadable, "the detail of \(code.rawValue) has \(text.utf8.count) bytes")
+            throw StoreError(.unreadable, "the detail of \(codeText) has \(text.utf8.count) bytes")
         }
         return text
     }
@@ -214,7 +224,9 @@ public struct AuditLink: Sendable, Hashable {
 public struct RecordedAuditEvent: Sendable, Hashable {
     /// 1, 2, 3… without a gap.
     public let sequence: Int64
-    /// The event as it was appended.
+    /// The event as it was appended. A row that someone damaged is an event without what cannot be read: one row must neither
+    /// hide those beside it nor hold up a webhook. Its detail has `unreadable`, the names of those columns. `firstBrokenLink()`
+    /// finds it.
     public let event: AuditEvent
     /// SHA-256 over the previous event's hash and this event, as `AuditChain` computes it.
     public let hash: [UInt8]

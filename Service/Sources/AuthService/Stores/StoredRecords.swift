@@ -149,11 +149,20 @@ extension AuditChain.Entry {
 
 extension RecordedAuditEvent {
     package init(row: some StoredColumns) throws(StoreError) {
+        var unreadable: [String] = []
+        func read<Value>(_ column: String, _ parse: (String) throws -> Value?) -> Value? {
+            do { return try row.optional(column, parse) } catch {
+                unreadable.append(column)
+                return nil
+            }
+        }
+        let appID = read("app_id") { try AppID($0) }
+        let deviceID = read("device_id") { try DeviceID($0) }
+        var detail = read("detail") { try JSONValue(parsing: $0, limits: .stored).object } ?? JSONObject()
+        if !unreadable.isEmpty { detail["unreadable"] = .strings(unreadable) }
         let event = AuditEvent(
-            try row.parsed("code") { AuditEvent.Code(rawValue: $0) }, at: try row.time("at"),
-            actor: try row.text("actor"), appID: try row.optional("app_id") { try AppID($0) },
-            deviceID: try row.optional("device_id") { try DeviceID($0) },
-            detail: try row.parsed("detail") { try JSONValue(parsing: $0, limits: .stored).object })
+            codeText: try row.text("code"), at: try row.time("at"), actor: try row.text("actor"), appID: appID,
+            deviceID: deviceID, detail: detail)
         self.init(sequence: try row.integer("sequence"), event: event, hash: try row.bytes("hash"))
     }
 }

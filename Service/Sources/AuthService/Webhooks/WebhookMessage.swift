@@ -27,7 +27,7 @@ struct WebhookMessage: Sendable, Hashable {
             ("detail", isWhole ? .object(event.detail) : .null), ("hash", .string(Hexadecimal.encode(recorded.hash))),
         ])
         let message = JSONObject([
-            ("type", .string(event.code.rawValue)), ("timestamp", .string(event.at.iso8601)), ("data", .object(data)),
+            ("type", .string(event.codeText)), ("timestamp", .string(event.at.iso8601)), ("data", .object(data)),
         ])
         body = JSONValue.object(message).bytes
     }

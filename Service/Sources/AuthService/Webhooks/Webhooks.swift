@@ -211,7 +211,7 @@ extension Webhook {
 
     /// Whether the webhook gets this event.
     func wants(_ event: AuditEvent) -> Bool {
-        guard codes.isEmpty || codes.contains(event.code.rawValue) else { return false }
+        guard codes.isEmpty || codes.contains(event.codeText) else { return false }
         return scope == .allApps || event.appID.map { scope.covers($0) } ?? false
     }
 }

@@ -94,7 +94,7 @@ extension Connection {
                 INSERT INTO audit_waiting (code, at, actor, app_id, device_id, detail) VALUES ($1, $2, $3, $4, $5, $6)
                 """,
                 [
-                    .text(event.code.rawValue), .integer(event.at.seconds), .text(event.actor),
+                    .text(event.codeText), .integer(event.at.seconds), .text(event.actor),
                     .text(event.appID?.text), .text(event.deviceID?.text), .text(detail),
                 ]))
     }

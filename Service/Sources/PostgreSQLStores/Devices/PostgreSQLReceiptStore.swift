@@ -6,7 +6,7 @@ struct PostgreSQLReceiptStore: ReceiptStore {
     let database: StoreDatabase
 
     func takeDueReceipt(at now: UnixTime, lease: UnixTime) async throws(StoreError) -> DueReceipt? {
-        try await database.write { (connection) throws(StoreError) in
+        try await database.write { (connection) throws(StoreError) -> Result<DueReceipt?, StoreError>? in
             // Concurrent nodes lock different rows.
             let row = try connection.row(
                 """
@@ -17,11 +17,8 @@ struct PostgreSQLReceiptStore: ReceiptStore {
                 RETURNING \(DeviceRecord.selection)
                 """, [.time(now), .time(lease)])
             guard let row else { return nil }
-            let device = try DeviceRecord(row: row)
-            return device.appAttest.flatMap {
-                DueReceipt(appID: device.appID, deviceID: device.deviceID, evidence: $0)
-            }
-        }
+            return Result { () throws(StoreError) in DueReceipt(try DeviceRecord(row: row)) }
+        }?.get()
     }
 
     func record(

@@ -8,16 +8,17 @@ struct SQLiteReceiptStore: ReceiptStore {
 
     func takeDueReceipt(at now: UnixTime, lease: UnixTime) async throws(StoreError) -> DueReceipt? {
         // Usually no receipt is due, and reading takes no lock.
-        guard try await database.read({ try $0.nextDue(at: now) }) != nil else { return nil }
-        return try await database.write { database in
-            guard var device = try database.nextDue(at: now) else { return nil }
+        guard try await database.read({ try $0.nextDue(at: now) != nil }) else { return nil }
+        return try await database.write { database -> Result<DueReceipt?, StoreError>? in
+            guard let row = try database.nextDue(at: now) else { return nil }
             try database.cachedStatement(sql: "UPDATE devices SET receipt_due_at = ? WHERE device_id = ?")
-                .execute(arguments: [lease.seconds, device.deviceID.text])
-            device.appAttest?.refresh.dueAt = lease
-            return device.appAttest.flatMap {
-                DueReceipt(appID: device.appID, deviceID: device.deviceID, evidence: $0)
+                .execute(arguments: [lease.seconds, try row.text("device_id")])
+            return Result { () throws(StoreError) in
+                var device = try DeviceRecord(row: row)
+                device.appAttest?.refresh.dueAt = lease
+                return DueReceipt(device)
             }
-        }
+        }?.get()
     }
 
     func record(
@@ -43,13 +44,13 @@ struct SQLiteReceiptStore: ReceiptStore {
 }
 
 extension Database {
-    fileprivate func nextDue(at now: UnixTime) throws -> DeviceRecord? {
+    fileprivate func nextDue(at now: UnixTime) throws -> StoredRow? {
         try Row.fetchOne(
             cachedStatement(
                 sql: """
                     SELECT * FROM devices WHERE status = ? AND receipt_due_at <= ? AND attested_receipt IS NOT NULL
                     ORDER BY receipt_due_at LIMIT 1
                     """), arguments: [DeviceStatus.registered.rawValue, now.seconds]
-        ).map { try DeviceRecord(row: StoredRow($0)) }
+        ).map { StoredRow($0) }
     }
 }

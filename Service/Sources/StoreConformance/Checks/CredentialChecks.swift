@@ -253,6 +253,6 @@ extension StoresUnderTest {
 
     /// The codes of the events of the check's app, newest first.
     func codes(_ samples: Samples) async throws -> [AuditEvent.Code] {
-        try await audit.events(app: samples.app, device: nil, before: nil, limit: 100).map(\.event.code)
+        try await audit.events(app: samples.app, device: nil, before: nil, limit: 100).compactMap(\.event.code)
     }
 }

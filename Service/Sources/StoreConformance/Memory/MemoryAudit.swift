@@ -16,7 +16,7 @@ extension MemoryStores: AuditLog {
         try check(.events)
         let matching = log.reversed().lazy.filter { recorded in
             (app == nil || recorded.event.appID == app) && (device == nil || recorded.event.deviceID == device)
-                && codes?.contains(recorded.event.code) ?? true && recorded.sequence > after
+                && codes?.contains { $0 == recorded.event.code } ?? true && recorded.sequence > after
                 && before.map { recorded.sequence < $0 } ?? true
         }
         return Array(matching.prefix(min(max(limit, 1), 1000)))

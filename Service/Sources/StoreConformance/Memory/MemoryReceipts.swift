@@ -12,7 +12,7 @@ extension MemoryStores: ReceiptStore {
         guard var device = next?.0 else { return nil }
         device.appAttest?.refresh.dueAt = lease
         deviceRecords[device.deviceID] = device
-        return device.appAttest.flatMap { DueReceipt(appID: device.appID, deviceID: device.deviceID, evidence: $0) }
+        return DueReceipt(device)
     }
 
     /// See `ReceiptStore`.

@@ -89,7 +89,7 @@ struct Desk {
     }
 
     func codes() async throws -> [String] {
-        try await stores.events(app: nil, device: nil, before: nil, limit: 100).map(\.event.code.rawValue)
+        try await stores.events(app: nil, device: nil, before: nil, limit: 100).map(\.event.codeText)
     }
 }
 
