@@ -7,6 +7,8 @@ import Testing
 
 @Suite("Outage of a provider")
 struct ProviderOutageTests {
+    /// The rounds of a proof's last hour, one each 30 s.
+    private static let lastRounds = 120
     private static let waiting: [String: JSONValue] = ["registration": ["provider_outage": "pending"]]
 
     private func enrolment(
@@ -103,10 +105,34 @@ struct ProviderOutageTests {
     func tooLong(seconds: Int64, isRejected: Bool) async throws {
         let world = try await World(Self.waiting)
         let device = try await waitingDevice(world)
-        world.clock.advance(seconds)
+        world.clock.advance(seconds - 30 * Int64(Self.lastRounds))
+        for _ in 0..<Self.lastRounds {
+            await world.service.settlePendingProofs()
+            #expect(try await world.row(device).status == .pending)
+            world.clock.advance(30)
+        }
         await world.service.settlePendingProofs()
         #expect(try await world.row(device).status == (isRejected ? .rejected : .pending))
         #expect(try await world.stores.pendingProofs(after: nil, limit: 10).isEmpty == isRejected)
+    }
+
+    @Test("a clock that is a day ahead for a while rejects no device, nor does a service that was down for days")
+    func clockAhead() async throws {
+        let world = try await World(Self.waiting)
+        let device = try await waitingDevice(world)
+        world.clock.advance(3 * 86_400)
+        for _ in 0..<Self.lastRounds { await world.service.settlePendingProofs() }
+        #expect(try await world.row(device).status == .pending)
+        world.clock.advance(-3 * 86_400)
+        await world.service.settlePendingProofs()
+        // What was counted is forgotten, and the retries that were put off are not put off for three days.
+        world.clock.advance(3 * 86_400)
+        for _ in 0..<Self.lastRounds { await world.service.settlePendingProofs() }
+        #expect(try await world.row(device).status == .pending)
+        world.clock.advance(-3 * 86_400)
+        world.google.comeBack()
+        await world.service.settlePendingProofs()
+        #expect(try await world.row(device).status == .registered)
     }
 
     @Test("with manual approval a device whose proof verified waits for an operator")

@@ -5,8 +5,10 @@ internal import Bytes
 /// judged then uses little quota, and does not delay the app's other proofs.
 final class PendingProofBackOff: Sendable {
     private struct Postponed {
-        var failures: Int
-        var until: UnixTime
+        var failures = 0
+        var until = UnixTime(0)
+        /// Rounds in a row in the proof's last hour.
+        var lastRounds = 0
     }
 
     private static let first: Int64 = 60
@@ -16,17 +18,37 @@ final class PendingProofBackOff: Sendable {
     private let proofs = Locked<[DeviceID: Postponed]>([:])
 
     func postpone(_ device: DeviceID, from now: UnixTime) {
-        proofs.withLock { proofs in
-            // If a proof is forgotten, the only effect is one early retry.
-            if proofs.count >= Self.maximum { proofs.removeAll() }
-            let failures = proofs[device]?.failures ?? 0
-            let wait = min(Self.first << Int64(min(failures, 10)), Self.longest)
-            proofs[device] = Postponed(failures: failures + 1, until: now + wait)
+        change(device) { proof in
+            proof.until = now + min(Self.first << Int64(min(proof.failures, 10)), Self.longest)
+            proof.failures += 1
         }
     }
 
+    /// A time too far ahead is of a clock that was set back since.
     func isPostponed(_ device: DeviceID, at now: UnixTime) -> Bool {
-        proofs.withLock { proofs in proofs[device].map { now < $0.until } ?? false }
+        proofs.withLock { proofs in proofs[device].map { now < $0.until && $0.until - now <= Self.longest } ?? false }
+    }
+
+    /// Counts this round if it is in the proof's last hour, or begins to count again.
+    ///
+    /// - Returns: the rounds in a row.
+    func countRound(_ device: DeviceID, isLast: Bool) -> Int {
+        guard isLast else {
+            proofs.withLock { $0[device]?.lastRounds = 0 }
+            return 0
+        }
+        return change(device) { proof in
+            proof.lastRounds += 1
+            return proof.lastRounds
+        }
+    }
+
+    private func change<Value>(_ device: DeviceID, _ body: (inout Postponed) -> Value) -> Value {
+        proofs.withLock { proofs in
+            // If a proof is forgotten, it is tried early once, and its last hour begins again.
+            if proofs[device] == nil, proofs.count >= Self.maximum { proofs.removeAll() }
+            return body(&proofs[device, default: Postponed()])
+        }
     }
 
     func forget(_ device: DeviceID) { proofs.withLock { $0[device] = nil } }

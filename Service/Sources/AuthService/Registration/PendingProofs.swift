@@ -3,6 +3,9 @@ internal import StrictJSON
 
 /// Registrations that arrived during an outage of their provider. They are kept sealed, judged as of their arrival once the
 /// provider can be reached, and rejected after a day.
+///
+/// A clock that is ahead for a while rejects nobody: a rejected phone gives up its identity. So the last hour of the day is counted
+/// in rounds, in which the provider is still asked.
 struct PendingProofs: Sendable {
     let store: any PendingProofStore
     let apps: AppRegistry
@@ -28,6 +31,9 @@ struct PendingProofs: Sendable {
 
     /// The time for which a proof is kept, in seconds.
     static let longestWait: Int64 = 86_400
+    /// The rounds of this process in its last hour that a proof must have seen.
+    static let lastRounds = 120
+    private static let lastHour: Int64 = 3600
     /// The time after which a proof without a device must belong to a failed registration, in seconds.
     private static let registrationTime: Int64 = 60
     private static let page = 100
@@ -78,7 +84,10 @@ struct PendingProofs: Sendable {
         }
         // An operator has decided meanwhile.
         guard device.status == .pending else { return try await erase(proof.deviceID) }
-        guard age <= Self.longestWait else { return try await reject(device, "not_settled_within_a_day") }
+        let rounds = backOff.countRound(proof.deviceID, isLast: age > Self.longestWait - Self.lastHour)
+        if age > Self.longestWait, rounds > Self.lastRounds {
+            return try await reject(device, "not_settled_within_a_day")
+        }
         guard !isAway, !backOff.isPostponed(proof.deviceID, at: clock.now) else { return }
         let app = try await apps.enabled(proof.appID)
         guard let input = input(proof, device) else {
