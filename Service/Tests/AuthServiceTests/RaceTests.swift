@@ -116,14 +116,17 @@ struct RaceTests {
         #expect(try await keys.list().map(\.use) == [.signing, .standby])
     }
 
-    @Test("a signing key that does not open is 503 for a minute")
+    @Test("a signing key that does not open signs nothing for a minute, and is not published")
     func damagedSigningKey() async throws {
         let world = try await World()
         let damaged = StoredSigningKey(id: "damaged", sealedKey: [1, 2, 3], createdAt: world.clock.now)
         let change = SigningKeyChange(from: [], to: [damaged], at: world.clock.now, recording: nil)
         #expect(try await world.stores.save(change))
-        let refusal = try await expect(.serviceUnavailable) { try await world.service.signingKeys.keySet() }
+        let keys = world.service.signingKeys
+        let refusal = try await expect(.serviceUnavailable) { try await keys.sign(JSONObject(), type: "JWT") }
         #expect(refusal?.retryAfter == 60)
+        #expect(try await keys.keySet()["keys"]?.array?.count == 1)
+        #expect(try await keys.unreadable() == ["damaged"])
     }
 
     @Test(

@@ -39,7 +39,11 @@ extension Readiness {
                 // Only the service key that sealed the signing keys can open them.
                 Check("service_key") {
                     _ = try await service.apps.readableRecords()
-                    _ = try await service.signingKeys.keySet()
+                    let unreadable = try await service.signingKeys.unreadable()
+                    guard unreadable.isEmpty else {
+                        let ids = unreadable.joined(separator: ", ")
+                        throw Degraded("signing keys that cannot be opened: \(ids). Revoke them")
+                    }
                 },
                 Check("trust_anchors") { try await Self.checkAnchors(of: service) },
                 Check("clock") { try await Self.compareClock(clock.now, with: stores.audit) },
@@ -138,14 +142,14 @@ extension Readiness {
         }
     }
 
-    /// A clock that is behind the store's latest event would refuse honest clients and accept old requests.
     private static func compareClock(_ now: UnixTime, with audit: any AuditLog) async throws {
-        // Several events, because the latest ones may already have the slow clock's dates.
-        let page = try await audit.page(app: nil, device: nil, codes: nil, after: 0, before: nil, limit: 100)
-        guard let newest = page.events.map(\.event.at).max() else { return }
-        let behind = newest - now
-        guard behind <= ClaimHistory.clockTolerance else {
-            throw StoreError(.unavailable, "the clock is \(behind) s behind the newest audit event")
+        switch try await NewestEvents(of: audit, at: now) {
+        case .agree: return
+        case .clockBehind(let seconds):
+            throw StoreError(.unavailable, "the clock is \(seconds) s behind the newest audit event")
+        case .someAhead(let seconds):
+            throw Degraded(
+                "a clock was ahead: audit events are dated up to \(seconds) s later than now", until: now + seconds)
         }
     }
 }

@@ -38,8 +38,8 @@ public actor SigningKeys {
 
     private struct OpenedKeys: Sendable {
         let ring: SigningKeyRing
-        /// In the order of the ring.
-        let privateKeys: [P256.Signing.PrivateKey]
+        /// In the order of the ring; nil: the key cannot be opened. Its tokens are refused, and it signs none.
+        let privateKeys: [P256.Signing.PrivateKey?]
     }
 
     init(store: any SigningKeyStore, key: ServiceKey, clock: any ServiceClock) {
@@ -68,12 +68,22 @@ public actor SigningKeys {
     /// The key set (RFC 7517): every key whose tokens may be valid, and those that may sign while the set is cached.
     public func keySet() async throws(Refusal) -> JSONObject {
         let opened = try await opened()
-        let keys = zip(opened.ring.keys, opened.privateKeys).map { stored, privateKey in
-            JSONValue.object(
-                DevicePublicKey(privateKey.publicKey).jwk(
-                    ("use", "sig"), ("alg", "ES256"), ("kid", .string(stored.id))))
+        let keys = zip(opened.ring.keys, opened.privateKeys).compactMap { stored, privateKey in
+            privateKey.map { privateKey in
+                JSONValue.object(
+                    DevicePublicKey(privateKey.publicKey).jwk(
+                        ("use", "sig"), ("alg", "ES256"), ("kid", .string(stored.id))))
+            }
         }
         return JSONObject([("keys", .array(keys))])
+    }
+
+    /// The ids of keys that cannot be opened, because their rows are damaged. An operator revokes them.
+    ///
+    /// - Throws: if there are keys and none can be opened: then the service key is another one.
+    public func unreadable() async throws(Refusal) -> [String] {
+        let opened = try await opened()
+        return zip(opened.ring.keys, opened.privateKeys).compactMap { $1 == nil ? $0.id : nil }
     }
 
     /// Creates a standby key and returns its id. The previous standby signs as soon as it has been published for long enough.
@@ -114,7 +124,8 @@ public actor SigningKeys {
         guard let place = opened.ring.signing(at: now), opened.privateKeys.indices.contains(place) else {
             throw Refusal(.serviceUnavailable, "there is no signing key", retryAfter: 5)
         }
-        let (id, privateKey) = (opened.ring.keys[place].id, opened.privateKeys[place])
+        let id = opened.ring.keys[place].id
+        guard let privateKey = opened.privateKeys[place] else { throw Self.unopened(id) }
         let header: JSONObject = JSONObject([("alg", "ES256"), ("typ", .string(type)), ("kid", .string(id))])
         let token = try? CompactJWS.sign(
             header: JSONValue.object(header).bytes, payload: JSONValue.object(claims).bytes
@@ -130,11 +141,11 @@ public actor SigningKeys {
         if let cached, cached.life.contains(now) { return cached.keys }
         let invalidations = invalidations
         let ring = try await withoutSpent(complete(), now: now)
-        var privateKeys: [P256.Signing.PrivateKey] = []
-        for key in ring.keys { privateKeys.append(try opened(key)) }
-        let opened = OpenedKeys(ring: ring, privateKeys: privateKeys)
-        if invalidations == self.invalidations { cached = (opened, now..<(now + Self.ownCacheLife)) }
-        return opened
+        let privateKeys = ring.keys.map { opened($0) }
+        if let id = ring.keys.first?.id, privateKeys.allSatisfy({ $0 == nil }) { throw Self.unopened(id) }
+        let keys = OpenedKeys(ring: ring, privateKeys: privateKeys)
+        if invalidations == self.invalidations { cached = (keys, now..<(now + Self.ownCacheLife)) }
+        return keys
     }
 
     /// Every key. Creates the signing key and the standby if they are missing.
@@ -177,11 +188,13 @@ public actor SigningKeys {
         return StoredSigningKey(id: id, sealedKey: sealed, createdAt: clock.now)
     }
 
-    private func opened(_ stored: StoredSigningKey) throws(Refusal) -> P256.Signing.PrivateKey {
-        guard let raw = try? key.open(stored.sealedKey, context: Self.context(stored.id)),
-            let privateKey = try? P256.Signing.PrivateKey(rawRepresentation: raw)
-        else { throw Refusal(.serviceUnavailable, "signing key \(stored.id) cannot be opened", retryAfter: 60) }
-        return privateKey
+    private func opened(_ stored: StoredSigningKey) -> P256.Signing.PrivateKey? {
+        (try? key.open(stored.sealedKey, context: Self.context(stored.id)))
+            .flatMap { try? P256.Signing.PrivateKey(rawRepresentation: $0) }
+    }
+
+    private static func unopened(_ id: String) -> Refusal {
+        Refusal(.serviceUnavailable, "signing key \(id) cannot be opened", retryAfter: 60)
     }
 
     static func context(_ id: String) -> String { "synheart-auth/signing-key/\(id)" }

@@ -77,23 +77,32 @@ struct ContentChecks {
     }
 
     private func checkClock(_ report: inout DoctorReport) async throws {
-        let newest = try await stores.audit.events(app: nil, device: nil, before: nil, limit: 100).map(\.event.at).max()
-        let behind = newest.map { $0 - service.clock.now } ?? 0
-        guard behind <= 30 else {
-            return report.fail(
-                "clock", "this machine's clock is \(behind) s behind the newest event",
+        switch try await NewestEvents(of: stores.audit, at: service.clock.now) {
+        case .agree: report.ok("clock", "it is \(service.clock.now.iso8601), not before any of the newest events")
+        case .clockBehind(let seconds):
+            report.fail(
+                "clock", "this machine's clock is \(seconds) s behind the newest event",
                 do: "set the clock, and let NTP keep it: the service is not ready before")
+        case .someAhead(let seconds):
+            report.warn(
+                "clock", "some of the newest events are dated up to \(seconds) s later than now",
+                do: "look which machine's clock was ahead, and let NTP keep it")
         }
-        report.ok("clock", "it is \(service.clock.now.iso8601), not before any event")
     }
 
     private func checkSigningKeys(_ report: inout DoctorReport) async throws {
         guard let newest = try await stores.signingKeys.signingKeys().last else {
             return report.ok("signing_keys", "none yet: the first one is made when it is needed")
         }
-        do { _ = try await service.signingKeys.keySet() } catch {
+        let unreadable: [String]
+        do { unreadable = try await service.signingKeys.unreadable() } catch {
             return report.fail(
                 "signing_keys", "they cannot be opened", do: "use the service key that the database was made with")
+        }
+        for id in unreadable {
+            report.fail(
+                "signing_keys", "\(id) is damaged: its tokens are refused, and it signs none",
+                do: "`signing-keys revoke \(id)`, which puts another one in its place")
         }
         let age = (service.clock.now - newest.createdAt) / Self.day
         guard age <= 365 else {

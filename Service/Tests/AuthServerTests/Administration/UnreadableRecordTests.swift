@@ -37,6 +37,24 @@ import Testing
         }
     }
 
+    @Test func `a damaged key of tokens costs its own tokens alone, and is revoked`() async throws {
+        try await TestServer.with { server in
+            _ = try await server.service.signingKeys.keySet()
+            let keys = try await server.all.signingKeys.signingKeys()
+            let damaged = StoredSigningKey(id: "damaged", sealedKey: [0], createdAt: server.clock.now, signsFrom: nil)
+            let change = SigningKeyChange(
+                from: keys, to: keys + [damaged], at: server.clock.now, recording: nil)
+            try #require(try await server.all.signingKeys.save(change))
+            // The keys are cached for 5 s.
+            server.clock.advance(6)
+            let answer = try await server.operations("/readyz")
+            #expect(answer.status == 200 && answer.text.contains(damaged.id), "\(answer.text)")
+            #expect(try await server.service.signingKeys.keySet()["keys"]?.array?.count == keys.count)
+            #expect(try await server.service.signingKeys.revoke(damaged.id, actor: "test"))
+            #expect(try await server.service.signingKeys.unreadable().isEmpty)
+        }
+    }
+
     @Test func `lists have the other apps, and name the unreadable one to its own callers alone`() async throws {
         try await TestServer.with { server in
             try await Self.damage(server)

@@ -163,6 +163,20 @@ import Testing
         }
     }
 
+    @Test func `one event that is dated ahead leaves the node ready, and degraded until that time`() async throws {
+        try await TestServer.with { server in
+            server.clock.advance(3600)
+            try await server.all.audit.append(AuditEvent(.securityEvent, at: server.clock.now, actor: "test"))
+            server.clock.advance(-3600)
+            for _ in 0..<9 {
+                try await server.all.audit.append(AuditEvent(.securityEvent, at: server.clock.now, actor: "test"))
+            }
+            let response = try await server.operations("/readyz")
+            let text = response.json["degraded"]?.object?["clock"]?.text() ?? ""
+            #expect(response.status == 200 && text.contains("a clock was ahead"), "\(response.text)")
+        }
+    }
+
     @Test func `outcomes are counted`() async throws {
         try await TestServer.with { server in
             let device = try await TestDevice.register(at: server)

@@ -1,0 +1,26 @@
+package import AuthContract
+
+/// What the newest events of the log say of this node's clock.
+package enum NewestEvents: Sendable, Hashable {
+    /// None is dated more than `ClaimHistory.clockTolerance` after the clock.
+    case agree
+    /// Most of them are: the clock is this many seconds behind. It would refuse honest clients and accept old requests.
+    case clockBehind(Int64)
+    /// Some of them are, up to this many seconds: a clock was ahead when they were written.
+    case someAhead(Int64)
+
+    /// The number of events. The latest ones may already have the dates of a wrong clock.
+    private static let count = 100
+
+    /// Compares the newest events of a log with a clock's time.
+    package init(of audit: any AuditLog, at now: UnixTime) async throws(StoreError) {
+        let page = try await audit.page(app: nil, device: nil, codes: nil, after: 0, before: nil, limit: Self.count)
+        let leads = page.events.map { $0.event.at - now }
+        let late = leads.filter { $0 > ClaimHistory.clockTolerance }
+        guard let longest = late.max() else {
+            self = .agree
+            return
+        }
+        self = late.count * 2 > leads.count ? .clockBehind(longest) : .someAhead(longest)
+    }
+}
