@@ -16,6 +16,8 @@ public final class SQLiteStores: Sendable {
         case service
         /// A tool that runs next to the service. `challenges` and `replay` refuse every call.
         case administration
+        /// A tool that moves the rows to another engine, or takes a move back. As `administration`, also for a moved database.
+        case move
     }
 
     /// Deadlines and bounds.
@@ -157,6 +159,7 @@ public final class SQLiteStores: Sendable {
         let path = try DatabasePath.resolve(path)
         try Self.requireNotLost(path)
         let database = try StoreDatabase(path: path, options: options)
+        if role != .move { try database.requireNotMoved() }
         self.database = database
         freeSpace = FreeSpace(deadline: options.deadline) { [path, path + "-claims"].compactMap(Self.freeBytes).min() }
         apps = SQLiteAppStore(database: database)
@@ -174,7 +177,7 @@ public final class SQLiteStores: Sendable {
         history = SQLiteHistoryStore(database: database)
         serviceKeys = SQLiteServiceKeyStore(database: database)
         switch role {
-        case .administration:
+        case .administration, .move:
             (heldChallenges, journal, noting, endNotes) = (nil, nil, nil, nil)
             let refusing = RefusingStores(reason: "opened for administration, not as the service")
             (challenges, replay) = (refusing, refusing)
@@ -204,6 +207,16 @@ public final class SQLiteStores: Sendable {
     /// For a command that runs next to the service: the key may be rotated after the command was admitted. Values that the
     /// command then sealed with the old key could not be opened later.
     public func allowWrites(whileSealing key: ServiceKeyCheck) { database.allowWrites(whileSealing: key) }
+
+    /// Notes that all rows were moved to another engine: from now on the file is a backup, and opens for `Role.move` alone.
+    ///
+    /// - Parameter place: where they are, for a person.
+    public func noteMove(to place: String) async throws(StoreError) { try await database.noteMove(to: place) }
+
+    /// Takes such a note back. Requests of before are refused for some minutes, as after any loss of claims.
+    ///
+    /// - Returns: false if the rows were not moved.
+    public func undoMove() async throws(StoreError) -> Bool { try await database.undoMove() }
 
     /// Saves the challenges and closes the files. Running calls are answered, later ones refused.
     public func close() async {

@@ -27,6 +27,8 @@ public struct StoreOpenError: Error, Sendable, Hashable, CustomStringConvertible
         public static let severalNames = Self(rawValue: "severalNames")
         /// The file is gone, and what belongs to it is still there.
         public static let lost = Self(rawValue: "lost")
+        /// The rows were moved to another engine. The file is a backup of that moment.
+        public static let moved = Self(rawValue: "moved")
         /// The content is damaged.
         public static let damaged = Self(rawValue: "damaged")
 

@@ -26,6 +26,50 @@ extension StoreDatabase {
         try? await write { try Self.note(journal, $0) }
     }
 
+    private static let moved = "moved_to"
+
+    /// Refuses a database whose rows were moved. A service on it would know no later device: phones that are told so give up their
+    /// identity. It would know no later revocation, and accept requests again.
+    func requireNotMoved() throws(StoreOpenError) {
+        let place: String?
+        do {
+            place = try readNow { database in
+                try String.fetchOne(database, sql: "SELECT value FROM facts WHERE name = ?", arguments: [Self.moved])
+            }
+        } catch { throw StoreOpenError(.unavailable, "\(path) cannot be read: \(error).") }
+        guard let place else { return }
+        throw StoreOpenError(
+            .moved,
+            """
+            The rows of \(path) were moved to \(place): name that database in stores.postgresql. If no node has used it \
+            since, and you give up the move: synheart-auth migrate-store --from sqlite:\(path) --undo.
+            """)
+    }
+
+    /// Notes that the rows were moved.
+    func noteMove(to place: String) async throws(StoreError) {
+        try await write { database in
+            try database.execute(
+                sql: "INSERT INTO facts (name, value) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET value = ?2",
+                arguments: [Self.moved, place])
+        }
+    }
+
+    /// Takes the note back. Claims that the other engine has taken meanwhile are not here, so the journal counts as lost: its note
+    /// cannot be read.
+    ///
+    /// - Returns: false if there was none.
+    func undoMove() async throws(StoreError) -> Bool {
+        try await write { database in
+            try database.execute(sql: "DELETE FROM facts WHERE name = ?", arguments: [Self.moved])
+            guard database.changesCount > 0 else { return false }
+            try database.execute(
+                sql: "INSERT INTO facts (name, value) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET value = ?2",
+                arguments: [Self.journal, "moved"])
+            return true
+        }
+    }
+
     static func note(_ note: JournalNote, _ database: Database) throws {
         try database.execute(
             sql: "INSERT INTO facts (name, value) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET value = ?2",

@@ -11,15 +11,16 @@ struct MigrateStoreCommand: AsyncParsableCommand {
         commandName: "migrate-store", abstract: "Move a deployment from a SQLite file to PostgreSQL.",
         discussion: """
             Copies apps, devices, keys, credentials, signing keys, pending proofs, recordings and the audit log with its chain into \
-            an empty database, in one transaction, and verifies the chain there. The file stays as it is. Stop the service \
-            first, and start the nodes with the same service key: the content of <database>.key, or the value of service_key. \
-            Do not start a service on the file again.
+            an empty database, in one transaction, and verifies the chain there. Stop the service first, and start the nodes with \
+            the same service key: the content of <database>.key, or the value of service_key. The file stays as a backup of \
+            this moment: no service and no other command opens it. `--undo` gives up a move, before any node has used PostgreSQL.
 
             Challenges and replay claims stay behind. A client whose challenge is gone starts again, and the first node refuses \
             requests from before the move for some minutes, as after any loss of history.
 
               synheart-auth migrate-store --from sqlite:/var/lib/synheart-auth/db.sqlite \\
                   --to postgresql://auth@db.example.com/auth
+              synheart-auth migrate-store --from sqlite:/var/lib/synheart-auth/db.sqlite --undo
             """)
     @Option(help: "sqlite: and the path of the file.") var from: String
     @Option(
@@ -27,17 +28,20 @@ struct MigrateStoreCommand: AsyncParsableCommand {
             "The URL of an empty PostgreSQL database. Default: $SYNHEART_AUTH_STORES_POSTGRESQL.",
             discussion: "Every process can read a flag: give a URL with a password in the variable."))
     var to: String?
+    @Flag(help: "Give up the move: a service may use the file again. It knows no device and no revocation since.")
+    var undo = false
     @OptionGroup var output: OutputOptions
 
     func run() async throws {
         try await reporting {
-            let (path, url) = (try file(), try target())
+            let (path, url) = (try file(), undo ? nil : try target())
             guard FileManager.default.fileExists(atPath: path) else {
                 throw CommandFailure(.impossible, "there is no database at \(path)")
             }
             let database = try SQLiteStores.resolvedPath(path)
-            let source = try SQLiteStores(path: database, role: .administration)
+            let source = try SQLiteStores(path: database, role: .move)
             try await closing(source.close) {
+                guard let url else { return try await giveUp(source, database) }
                 if let broken = try await source.audit.firstBrokenLink() {
                     throw CommandFailure(
                         .refused,
@@ -49,14 +53,25 @@ struct MigrateStoreCommand: AsyncParsableCommand {
                     moved = try await PostgreSQLStores.importRows(url, from: source.export) { table, count in
                         Self.tell("\(table.rawValue): \(count)")
                     }
+                    try await verify(url, against: source)
+                    try await source.noteMove(to: "PostgreSQL at \(Date.now.formatted(.iso8601))")
                 }
                 guard isUnserved else {
                     throw CommandFailure(.impossible, "a service uses \(database): stop it first")
                 }
-                try await verify(url, against: source)
                 try report(moved, database)
             }
         }
+    }
+
+    private func giveUp(_ source: SQLiteStores, _ database: String) async throws {
+        var wasMoved = false
+        let isUnserved = try await source.lock.withoutService { wasMoved = try await source.undoMove() }
+        guard isUnserved else { throw CommandFailure(.impossible, "a service uses \(database): stop it first") }
+        guard wasMoved else { throw CommandFailure(.refused, "the rows of \(database) were not moved") }
+        try output.done(
+            "a service may use \(database) again. Requests of before are refused for some minutes",
+            JSONObject([("database", .string(database))]))
     }
 
     private func file() throws -> String {
@@ -94,7 +109,7 @@ struct MigrateStoreCommand: AsyncParsableCommand {
         let sentence = counts.filter { $0.1 > 0 }.map { "\($0.1) \($0.0)" }.joined(separator: ", ")
         try output.done(
             "moved \(sentence). Start the nodes with this database's service key (\(database).key, unless service_key is "
-                + "configured), and never a service on \(database) again",
+                + "configured). No service and no command opens \(database) any more: keep it as a backup",
             JSONObject(counts.map { ($0.0, .integer(Int64($0.1))) }))
     }
 

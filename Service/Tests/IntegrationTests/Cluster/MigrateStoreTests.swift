@@ -63,6 +63,20 @@ import Testing
 
         let again = try await Binary.run(move)
         #expect(again.status == 2 && again.errors.contains("is in use"), "\(again.errors)")
+
+        // On the file, phones that registered since would be told to give up their identity.
+        for command in [["serve", "--port", "0", "--operations-port", "0"], ["apps", "list"]] {
+            let refused = try await Binary.run(command + ["--database", database])
+            #expect(refused.status == 2 && refused.errors.contains("were moved to PostgreSQL"), "\(refused.errors)")
+        }
+        let undo = ["migrate-store", "--from", "sqlite:\(database)", "--undo"]
+        #expect(try await Binary.run(undo).status == 0)
+        #expect(try await Binary.run(undo).status == 1)
+        let back = try await fixture.start()
+        let health = await WireConnection.exchange(
+            port: back.operationsPort, WireRequest(method: "GET", target: "/readyz"))
+        #expect(health?.text.contains("history was lost") == true, "\(health?.text ?? "no answer")")
+        #expect(back.stop() == 0)
     }
 
     /// Two faults that are found at different times: before the first write, and by PostgreSQL in the middle of the rows.
