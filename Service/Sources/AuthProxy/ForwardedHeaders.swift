@@ -30,6 +30,7 @@ struct ForwardedHeaders: Sendable {
         let kept = headers.lines.filter { line in
             let name = Self.comparable(line.name)
             return !dropped.contains(name) && !replaced.contains(name) && !Self.isOfGateways(name)
+                && Self.isPlain(line.name)
         }
         return HeaderFields(kept.map { ($0.name, $0.value) } + added)
     }
@@ -74,6 +75,12 @@ struct ForwardedHeaders: Sendable {
     private static func isOfGateways(_ name: String) -> Bool {
         IdentityHeader.isReserved(name) || name == "proxy" || name == comparable(HeaderName.serviceCredential)
             || name.hasPrefix("x-forwarded-") || name.hasPrefix("x-original-")
+    }
+
+    /// Whether a name has only letters, digits and hyphens. Backends with CGI's variables take other spellings for those names, and
+    /// gunicorn takes `SCRIPT_NAME` for a part of the path, so the path that runs would not be the signed one.
+    private static func isPlain(_ name: String) -> Bool {
+        name.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-") }
     }
 
     private static let signed: Set<String> = ["x-app-id", "x-device-id", "signature", "signature-input"]
