@@ -80,6 +80,20 @@ import class Bytes.Locked
         }
     }
 
+    @Test func `a source that no app names any more is forgotten`() async throws {
+        try await run { test async throws in
+            test.script.then(.text(200, Self.two))
+            let (lists, source) = (test.lists(limit: 1), test.source)
+            #expect(await lists.list(from: source)?.count == 2)
+            for named in [nil, [source]] as [Set<String>?] {
+                await lists.run { named }
+                #expect(await lists.states().map(\.source) == [source])
+            }
+            await lists.run { [] }
+            #expect(await lists.states().isEmpty)
+        }
+    }
+
     @Test(arguments: [
         #"{"entries":{}}"#, "", "<html>", "[]", #"{"entries":[]}"#, #"{"entries":{"xyz":{"status":"REVOKED"}}}"#,
         #"{"entries":{"aa11":{"status":"REVOKED"}"#, #"{"entries":{"aa11":{}}}"#,

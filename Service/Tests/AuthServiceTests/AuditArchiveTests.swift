@@ -107,6 +107,15 @@ import Testing
         #expect(try await service.auditTrail.verify() == .archiveBroken(1))
     }
 
+    @Test func `an event that a wrong clock dated ahead does not keep those after it`() async throws {
+        try await append(2)
+        world.clock.advance(400 * 86_400)
+        try await append(1)
+        world.clock.advance(-400 * 86_400)
+        let archive = try await archive()
+        #expect(archive.last >= 23)
+    }
+
     @Test func `a file with other events is kept, and nothing is archived`() async throws {
         let first = try await service.auditTrail.head().sequence
         let path = folder.file(first: 1, last: first + 20)

@@ -85,8 +85,13 @@ package actor RevocationLists {
     }
 
     /// Keeps the lists current until the task is cancelled.
-    package func run() async {
+    ///
+    /// - Parameter named: the sources that apps name now, the others are forgotten; nil: that is unknown.
+    package func run(named: @Sendable () async -> Set<String>? = { nil }) async {
         while !Task.isCancelled {
+            if let named = await named() {
+                entries = entries.filter { named.contains($0.key) || $0.value.fetching != nil }
+            }
             await refreshAll()
             // Short enough for a source that is added in the meantime.
             let next = entries.values.map { $0.dueAt - clock.now }.min() ?? 30

@@ -86,8 +86,14 @@ public struct AuditArchiver: Sendable {
         while entries.count < AuditArchiveFolder.maximumEvents, bytes < AuditArchiveFolder.maximumBytes {
             // The last event of a page is not used yet: it may be the log's last one, which stays in the log.
             let page = try await store.auditEntries(after: link.sequence, limit: Self.page)
-            for stored in page.dropLast() {
-                guard stored.entry.at < cutoff.seconds, entries.count < AuditArchiveFolder.maximumEvents,
+            // By the oldest of an event and those after it: one that a wrong clock dated ahead must not keep the others.
+            var oldest = Int64.max
+            let times = page.reversed().map { stored in
+                oldest = min(oldest, stored.entry.at)
+                return oldest
+            }
+            for (stored, time) in zip(page.dropLast(), times.reversed()) {
+                guard time < cutoff.seconds, entries.count < AuditArchiveFolder.maximumEvents,
                     bytes < AuditArchiveFolder.maximumBytes
                 else { return (entries, link) }
                 guard let next = link.next(stored) else {

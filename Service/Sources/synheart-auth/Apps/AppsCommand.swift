@@ -1,5 +1,7 @@
 import ArgumentParser
+import AuthContract
 import AuthServer
+import AuthService
 import StrictJSON
 
 /// Provisioned apps.
@@ -75,8 +77,26 @@ struct AppsCommand: AsyncParsableCommand {
             guard let id = record["app_id"]?.string else {
                 throw CommandFailure(.refused, "the record has no app_id")
             }
+            let before = try? await administration.ask(.showApp, ["app_id": id])
             let changed = try await administration.ask(.changeApp, ["app_id": id], body: record)
             try output.done("changed \(id)", changed)
+            for demand in Self.demands(changed) where !(before.map(Self.demands) ?? []).contains(demand) {
+                guard let by = demand.object?["rotate_by"]?.string.flatMap({ try? UnixTime(iso8601: $0) }),
+                    by <= SystemClock().now
+                else { continue }
+                StandardError.print(
+                    """
+                    warning: rotate_by of keys.compromise, \(by.iso8601), has passed: keys of before \
+                    \(demand.object?["keys_before"]?.string ?? "then") are refused from now on, also when they rotate, and their phones \
+                    register again. If you meant a later time, change it at once
+                    """)
+            }
+        }
+
+        /// The demands of a record's `keys.compromise`: none, one or a list.
+        private static func demands(_ record: JSONObject) -> [JSONValue] {
+            let compromise = record["keys"]?.object?["compromise"] ?? .null
+            return compromise.array ?? (compromise.isNull ? [] : [compromise])
         }
     }
 

@@ -38,12 +38,18 @@ struct Providers {
 
     /// Updates the revocation lists that the apps name, and refreshes receipts, until the task is cancelled.
     func run(for service: AuthService) async {
-        let records = (try? await service.apps.readableRecords().records) ?? []
-        await lists.keep(
-            records.compactMap { $0.android?.keyAttestation.statusList }.filter { $0 != "none" })
-        async let keepingLists: Void = lists.run()
+        await lists.keep(await Self.lists(of: service, ifAllCanBeRead: false) ?? [])
+        async let keepingLists: Void = lists.run { await Self.lists(of: service, ifAllCanBeRead: true) }
         await receipts?.run(for: service)
         await keepingLists
+    }
+
+    /// The sources that apps name; nil if the records cannot be read.
+    private static func lists(of service: AuthService, ifAllCanBeRead: Bool) async -> Set<String>? {
+        guard let apps = try? await service.apps.readableRecords(), !ifAllCanBeRead || apps.unreadable.isEmpty else {
+            return nil
+        }
+        return Set(apps.records.compactMap { $0.android?.keyAttestation.statusList }).subtracting(["none"])
     }
 
     /// Throws if a list that an app names is unusable, with its source, age and failure.
