@@ -7,6 +7,10 @@ import http.server
 import json
 import os
 import socket
+import subprocess
+import sys
+import tempfile
+import textwrap
 import threading
 import unittest
 import urllib.request
@@ -284,6 +288,44 @@ class Frameworks(WithService):
         self.post(listener.getsockname()[1])
         server.should_exit = True
         thread.join()
+
+    def test_no_header_moves_the_path_under_gunicorn(self):
+        listener = socket.create_server(("127.0.0.1", 0))
+        port = listener.getsockname()[1]
+        with tempfile.TemporaryDirectory() as folder:
+            with open(f"{folder}/moved.py", "w") as file:
+                file.write(textwrap.dedent(f"""\
+                    from synheart_auth_backend import SynheartWSGI, Verifier
+
+                    def app(environ, start_response):
+                        start_response("200 OK", [])
+                        return [environ["PATH_INFO"].encode()]
+
+                    verifier = Verifier("http://127.0.0.1:{self.service.server_port}", "{CREDENTIAL}", origin="{ORIGIN}", timeout=20)
+                    app = SynheartWSGI(app, verifier, exempt=["/public/users"])
+                    """))
+            server = subprocess.Popen(
+                [sys.executable, "-m", "gunicorn", "--bind", f"fd://{listener.fileno()}", "--log-level", "error",
+                 "--no-control-socket", "moved:app"],
+                cwd=folder, pass_fds=[listener.fileno()], env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+            self.addCleanup(server.wait, 30)
+            self.addCleanup(server.terminate)
+            listener.close()
+            url = f"http://127.0.0.1:{port}"
+            self.assertEqual(self.get(url, "/public/users", {}), (200, "/public/users"))
+            self.assertEqual(self.get(url, "/x/pay", signed()), (200, "/x/pay"))
+            for name in ("SCRIPT_NAME", "script_name"):
+                self.assertEqual(self.get(url, "/public/users", {name: "/public"})[0], 400)
+                self.assertEqual(self.get(url, "/x/pay", {**signed(), name: "/x"})[0], 400)
+            self.assertEqual(self.get(url, "/public/users", {"PATH_INFO": "/users"})[0], 400)
+
+    def get(self, url, path, headers):
+        try:
+            with urllib.request.urlopen(urllib.request.Request(url + path, headers=headers), timeout=30) as response:
+                return response.status, response.read().decode()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.read().decode()
 
     def test_flask_in_its_test_client(self):
         app = flask.Flask(__name__)

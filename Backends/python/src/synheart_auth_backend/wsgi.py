@@ -18,6 +18,10 @@ Environ = MutableMapping[str, Any]
 StartResponse = Callable[..., Any]
 App = Callable[[Any, Any], Iterable[bytes]]
 
+# gunicorn takes the first of these headers from a proxy on loopback, and cuts it off the path that the app routes on. The device did
+# not sign it.
+_MOVING_THE_PATH = ("HTTP_SCRIPT_NAME", "HTTP_PATH_INFO")
+
 
 class SynheartWSGI:
     """Lets only verified requests reach an app. `identity(environ)` tells it who signed.
@@ -37,6 +41,9 @@ class SynheartWSGI:
         headers = _lines(environ)
         for key in [key for key in environ if key.startswith("HTTP_") and is_reserved(key[5:])]:
             del environ[key]
+        if any(key in environ for key in _MOVING_THE_PATH):
+            return _answer(environ, refusal(
+                400, "INVALID_REQUEST", "The headers SCRIPT_NAME and PATH_INFO are not accepted.", str(uuid.uuid4())), start_response)
         target = environ.get("RAW_URI") or environ.get("REQUEST_URI")
         is_exempt = isinstance(target, str) and target.partition("?")[0] in self._exempt
         if verification(environ) is not None or is_exempt:
