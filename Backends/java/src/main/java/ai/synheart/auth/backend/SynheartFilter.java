@@ -71,6 +71,7 @@ public final class SynheartFilter implements Filter {
     }
 
     private Outcome verify(HttpServletRequest received, byte[] body) throws ServletException {
+        if (VerifiedRequest.hasTooManyPairs(received, body)) return verifier.tooManyParameters();
         List<Header> headers = new ArrayList<>();
         for (String name : Collections.list(received.getHeaderNames())) {
             for (String value : Collections.list(received.getHeaders(name))) headers.add(new Header(name, value));

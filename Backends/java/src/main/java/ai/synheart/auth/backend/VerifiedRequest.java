@@ -24,6 +24,8 @@ import java.util.Map;
 
 /** A request whose body was verified: it is read from memory, and identity headers of the client are gone. */
 final class VerifiedRequest extends HttpServletRequestWrapper {
+    static final int PAIR_LIMIT = 10_000;
+
     private final byte[] body;
     private ServletInputStream stream;
     private BufferedReader reader;
@@ -61,18 +63,33 @@ final class VerifiedRequest extends HttpServletRequestWrapper {
     @Override
     public Map<String, String[]> getParameterMap() {
         if (parameters != null) return parameters;
-        Map<String, String[]> found = new LinkedHashMap<>(super.getParameterMap());
-        String type = getContentType();
-        boolean isForm = type != null && type.split(";", 2)[0].strip().toLowerCase(Locale.ROOT).equals("application/x-www-form-urlencoded");
-        if (isForm && getMethod().equals("POST")) {
+        Map<String, List<String>> lists = new LinkedHashMap<>();
+        super.getParameterMap().forEach((name, values) -> lists.put(name, new ArrayList<>(List.of(values))));
+        if (isForm(this)) {
             for (String pair : new String(body, StandardCharsets.ISO_8859_1).split("&")) {
                 String[] parts = pair.split("=", 2);
                 if (pair.isEmpty()) continue;
-                found.merge(decoded(parts[0]), new String[] {parts.length < 2 ? "" : decoded(parts[1])}, VerifiedRequest::joined);
+                lists.computeIfAbsent(decoded(parts[0]), name -> new ArrayList<>()).add(parts.length < 2 ? "" : decoded(parts[1]));
             }
         }
+        Map<String, String[]> found = new LinkedHashMap<>();
+        lists.forEach((name, values) -> found.put(name, values.toArray(String[]::new)));
         parameters = Collections.unmodifiableMap(found);
         return parameters;
+    }
+
+    /** Whether the body is a form of more than {@link #PAIR_LIMIT} pairs. The server's own limit does not see it. */
+    static boolean hasTooManyPairs(HttpServletRequest received, byte[] body) {
+        if (!isForm(received)) return false;
+        int pairs = 1;
+        for (byte character : body) if (character == '&') pairs++;
+        return pairs > PAIR_LIMIT;
+    }
+
+    private static boolean isForm(HttpServletRequest request) {
+        String type = request.getContentType();
+        return type != null && type.split(";", 2)[0].strip().toLowerCase(Locale.ROOT).equals("application/x-www-form-urlencoded")
+            && request.getMethod().equals("POST");
     }
 
     private String decoded(String text) {
@@ -81,12 +98,6 @@ final class VerifiedRequest extends HttpServletRequestWrapper {
         } catch (IllegalArgumentException error) {
             return text;
         }
-    }
-
-    private static String[] joined(String[] first, String[] second) {
-        List<String> all = new ArrayList<>(List.of(first));
-        all.addAll(List.of(second));
-        return all.toArray(String[]::new);
     }
 
     @Override

@@ -155,6 +155,12 @@ public final class Verifier {
         return refused(413, "PAYLOAD_TOO_LARGE", "The body has more than " + bodyLimit + " bytes.", UUID.randomUUID().toString());
     }
 
+    /** The answer to a form with more parameters than a request may have. */
+    Outcome.Refusal tooManyParameters() {
+        return refused(
+            400, "INVALID_REQUEST", "The form has more than " + VerifiedRequest.PAIR_LIMIT + " parameters.", UUID.randomUUID().toString());
+    }
+
     /** The answer where the request cannot be described. The reason is for the operator. */
     Outcome.Refusal impossible(String reason) {
         LOG.log(Level.ERROR, reason);

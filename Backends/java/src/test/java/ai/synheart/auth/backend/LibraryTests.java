@@ -174,22 +174,37 @@ public final class LibraryTests {
         }
     }
 
-    private static void form(Verifier verifier) throws Exception {
+    private static Tomcat tomcat(Verifier verifier, HttpServlet servlet) throws Exception {
         Tomcat tomcat = new Tomcat();
         tomcat.setBaseDir(System.getProperty("java.io.tmpdir"));
         tomcat.setPort(0);
         tomcat.addContext("", null).addServletContainerInitializer((classes, servlets) -> {
             servlets.addFilter("synheart", new SynheartFilter(verifier)).addMappingForUrlPatterns(null, false, "/*");
-            servlets.addServlet("form", new Form()).addMapping("/");
+            servlets.addServlet("servlet", servlet).addMapping("/");
         }, null);
         tomcat.start();
-        String device = UUID.randomUUID().toString();
-        HttpRequest request = HttpRequest.newBuilder(URI.create("http://127.0.0.1:" + tomcat.getConnector().getLocalPort() + "/?a=1"))
+        return tomcat;
+    }
+
+    private static HttpResponse<String> post(Tomcat tomcat, String target, String device, String form) throws Exception {
+        HttpRequest request = HttpRequest.newBuilder(URI.create("http://127.0.0.1:" + tomcat.getConnector().getLocalPort() + target))
             .header("Content-Type", "application/x-www-form-urlencoded; charset=utf-8").header("X-App-ID", "com.example.app")
-            .header("X-Device-ID", device).POST(HttpRequest.BodyPublishers.ofString("a=2&b=%C3%A9+%26&c=%zz&d")).build();
-        HttpResponse<String> response = HttpClient.newHttpClient().send(request, HttpResponse.BodyHandlers.ofString());
+            .header("X-Device-ID", device).POST(HttpRequest.BodyPublishers.ofString(form)).build();
+        return HttpClient.newHttpClient().send(request, HttpResponse.BodyHandlers.ofString());
+    }
+
+    private static void form(Verifier verifier) throws Exception {
+        Tomcat tomcat = tomcat(verifier, new Form());
+        String device = UUID.randomUUID().toString();
+        HttpResponse<String> response = post(tomcat, "/?a=1", device, "a=2&b=%C3%A9+%26&c=%zz&d");
+        String most = "b=0&" + "a=1&".repeat(9_998) + "a=2";
+        HttpResponse<String> many = post(tomcat, "/", device, most);
+        HttpResponse<String> tooMany = post(tomcat, "/", device, most + "&a=3");
         tomcat.stop();
         equal(response.body(), "1,2 \u00e9 & " + device + " ServletException");
+        equal(many.body(), "1,".repeat(9_998) + "2 0 " + device + " ServletException");
+        equal(tooMany.statusCode(), 400);
+        equal(tooMany.headers().firstValue("X-Synheart-Error").orElse(""), "INVALID_REQUEST");
     }
 
     public static void main(String[] arguments) throws Exception {
