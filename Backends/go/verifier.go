@@ -200,6 +200,12 @@ func (v *Verifier) tooLarge(name string) *Refusal {
 	return refused(413, "PAYLOAD_TOO_LARGE", fmt.Sprintf("The body has more than %d bytes.", v.bodyLimit), name)
 }
 
+// impossible is the answer where the request cannot be described. The reason is for the operator.
+func (v *Verifier) impossible(reason string) *Refusal {
+	v.log.Printf("synheart auth: %s", reason)
+	return unavailable("none", -1)
+}
+
 // forwarded is scheme and authority, if a trusted proxy says exactly one of each.
 func (v *Verifier) forwarded(request Incoming) (scheme, authority string) {
 	schemes, authorities := request.Header.Values("X-Forwarded-Proto"), request.Header.Values("X-Forwarded-Host")

@@ -181,6 +181,55 @@ func TestHTTP2HasItsBodyVerified(t *testing.T) {
 	}
 }
 
+func TestABodyThatAnotherHandlerReadFirstIsRefused(t *testing.T) {
+	var lines bytes.Buffer
+	verifier, err := NewVerifier(Options{
+		Service: service(t).URL, Credential: secret, Origin: origin, Timeout: 20 * time.Second, Log: log.New(&lines, "", 0)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	verified := verifier.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.FormValue("a")) }))
+	backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/form":
+			_ = r.ParseForm()
+		case "/multipart":
+			_ = r.ParseMultipartForm(1000)
+		}
+		verified.ServeHTTP(w, r)
+	}))
+	defer backend.Close()
+	form, multipart := "application/x-www-form-urlencoded", "multipart/form-data; boundary=b"
+	part := "--b\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--b--\r\n"
+	for _, c := range []struct {
+		path, kind, body string
+		status           int
+	}{
+		{"/", form, "a=1", 200}, {"/form", form, "a=1", 503}, {"/form", form, "", 200},
+		{"/", multipart, part, 200}, {"/multipart", multipart, part, 503},
+	} {
+		request, _ := http.NewRequest("POST", backend.URL+c.path, nil)
+		if c.body != "" {
+			// Without a length, so in chunks.
+			request, _ = http.NewRequest("POST", backend.URL+c.path, io.MultiReader(strings.NewReader(c.body)))
+		}
+		request.Header = signed(device(1))
+		request.Header.Set("Content-Type", c.kind)
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(response.Body)
+		response.Body.Close()
+		if response.StatusCode != c.status || (c.status == 200 && c.body != "" && string(text) != "1") {
+			t.Errorf("%s %s: %d %s", c.path, c.kind, response.StatusCode, text)
+		}
+	}
+	if strings.Count(lines.String(), "before it was verified") != 2 {
+		t.Error(lines.String())
+	}
+}
+
 func TestACallerThatLeavesEndsTheQuestion(t *testing.T) {
 	released := make(chan struct{})
 	silent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-released }))

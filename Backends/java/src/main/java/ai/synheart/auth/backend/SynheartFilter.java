@@ -50,15 +50,20 @@ public final class SynheartFilter implements Filter {
             chain.doFilter(received, answer);
             return;
         }
-        byte[] body;
+        byte[] body = null;
+        Outcome found;
         try {
-            body = body(received);
+            if (isReadBefore(received)) {
+                found = verifier.impossible("the body was read before it was verified: map this filter before the others");
+            } else {
+                body = body(received);
+                found = body == null ? verifier.tooLarge() : verify(received, body);
+            }
         } catch (IOException error) {
             // The client broke off: it does not wait for an answer.
             answer.sendError(HttpServletResponse.SC_BAD_REQUEST);
             return;
         }
-        Outcome found = body == null ? verifier.tooLarge() : verify(received, body);
         if (found instanceof Outcome.Verification) {
             received.setAttribute(FOUND, found);
             chain.doFilter(new VerifiedRequest(received, body), answer);
@@ -84,6 +89,12 @@ public final class SynheartFilter implements Filter {
             Thread.currentThread().interrupt();
             return verifier.impossible("interrupted while the auth service was asked");
         }
+    }
+
+    /** Whether there was a body, and another filter took it: by its stream or by the parameters of a form. */
+    private static boolean isReadBefore(HttpServletRequest received) throws IOException {
+        boolean hasBody = received.getContentLengthLong() > 0 || received.getHeader("Transfer-Encoding") != null;
+        return hasBody && received.getInputStream().isFinished();
     }
 
     /** The whole body, null if it is over the limit. */

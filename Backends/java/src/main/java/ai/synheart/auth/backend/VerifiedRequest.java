@@ -3,6 +3,7 @@ package ai.synheart.auth.backend;
 import jakarta.servlet.ReadListener;
 import jakarta.servlet.ServletException;
 import jakarta.servlet.ServletInputStream;
+import jakarta.servlet.ServletRequest;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletRequestWrapper;
 import jakarta.servlet.http.Part;
@@ -26,6 +27,7 @@ import java.util.Map;
 final class VerifiedRequest extends HttpServletRequestWrapper {
     static final int PAIR_LIMIT = 10_000;
 
+    private final HttpServletRequest received;
     private final byte[] body;
     private ServletInputStream stream;
     private BufferedReader reader;
@@ -33,7 +35,15 @@ final class VerifiedRequest extends HttpServletRequestWrapper {
 
     VerifiedRequest(HttpServletRequest received, byte[] body) {
         super(received);
+        this.received = received;
         this.body = body;
+    }
+
+    /** A dispatcher puts a request with its own parameters below this one. */
+    @Override
+    public void setRequest(ServletRequest request) {
+        super.setRequest(request);
+        parameters = null;
     }
 
     @Override
@@ -59,19 +69,21 @@ final class VerifiedRequest extends HttpServletRequestWrapper {
         }
     }
 
-    /** The server's own parameters of a form would be read from the connection, where nothing is left. */
+    /**
+     * The parameters of the query and of the verified body. The server's own are not taken, because it may have made them of a body
+     * that was read before. Those of a dispatcher come first, as the server would put them.
+     */
     @Override
     public Map<String, String[]> getParameterMap() {
         if (parameters != null) return parameters;
         Map<String, List<String>> lists = new LinkedHashMap<>();
-        super.getParameterMap().forEach((name, values) -> lists.put(name, new ArrayList<>(List.of(values))));
-        if (isForm(this)) {
-            for (String pair : new String(body, StandardCharsets.ISO_8859_1).split("&")) {
-                String[] parts = pair.split("=", 2);
-                if (pair.isEmpty()) continue;
-                lists.computeIfAbsent(decoded(parts[0]), name -> new ArrayList<>()).add(parts.length < 2 ? "" : decoded(parts[1]));
-            }
-        }
+        Map<String, String[]> before = received.getParameterMap();
+        super.getParameterMap().forEach((name, values) -> {
+            int added = values.length - before.getOrDefault(name, new String[0]).length;
+            if (added > 0) lists.put(name, new ArrayList<>(List.of(values).subList(0, added)));
+        });
+        if (received.getQueryString() != null) addPairs(received.getQueryString(), StandardCharsets.UTF_8, lists);
+        if (isForm(this)) addPairs(new String(body, StandardCharsets.ISO_8859_1), charset(), lists);
         Map<String, String[]> found = new LinkedHashMap<>();
         lists.forEach((name, values) -> found.put(name, values.toArray(String[]::new)));
         parameters = Collections.unmodifiableMap(found);
@@ -92,9 +104,18 @@ final class VerifiedRequest extends HttpServletRequestWrapper {
             && request.getMethod().equals("POST");
     }
 
-    private String decoded(String text) {
+    private static void addPairs(String text, Charset charset, Map<String, List<String>> lists) {
+        for (String pair : text.split("&")) {
+            String[] parts = pair.split("=", 2);
+            if (pair.isEmpty()) continue;
+            lists.computeIfAbsent(decoded(parts[0], charset), name -> new ArrayList<>())
+                .add(parts.length < 2 ? "" : decoded(parts[1], charset));
+        }
+    }
+
+    private static String decoded(String text, Charset charset) {
         try {
-            return URLDecoder.decode(text, charset());
+            return URLDecoder.decode(text, charset);
         } catch (IllegalArgumentException error) {
             return text;
         }

@@ -1,8 +1,11 @@
 package ai.synheart.auth.backend;
 
 import com.sun.net.httpserver.HttpServer;
+import jakarta.servlet.Filter;
+import jakarta.servlet.ServletException;
 import jakarta.servlet.http.HttpServlet;
 import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletRequestWrapper;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.net.InetAddress;
@@ -174,11 +177,12 @@ public final class LibraryTests {
         }
     }
 
-    private static Tomcat tomcat(Verifier verifier, HttpServlet servlet) throws Exception {
+    private static Tomcat tomcat(Verifier verifier, Filter first, HttpServlet servlet) throws Exception {
         Tomcat tomcat = new Tomcat();
         tomcat.setBaseDir(System.getProperty("java.io.tmpdir"));
         tomcat.setPort(0);
         tomcat.addContext("", null).addServletContainerInitializer((classes, servlets) -> {
+            servlets.addFilter("first", first).addMappingForUrlPatterns(null, false, "/*");
             servlets.addFilter("synheart", new SynheartFilter(verifier)).addMappingForUrlPatterns(null, false, "/*");
             servlets.addServlet("servlet", servlet).addMapping("/");
         }, null);
@@ -186,15 +190,72 @@ public final class LibraryTests {
         return tomcat;
     }
 
+    /** Answers with the values of a parameter. {@code /forwarded} is another request to it, with one value more. */
+    private static final class Values extends HttpServlet {
+        private static final long serialVersionUID = 1;
+
+        @Override
+        protected void service(HttpServletRequest request, HttpServletResponse response) throws IOException, ServletException {
+            String[] values = request.getParameterValues("a");
+            if (request.getRequestURI().equals("/forwarded")) {
+                request.getRequestDispatcher("/?a=0").forward(request, response);
+            } else {
+                response.getWriter().print(values == null ? "none" : String.join(",", values));
+            }
+        }
+    }
+
+    private static void readBefore(Verifier verifier) throws Exception {
+        Filter reader = (request, response, chain) -> {
+            String query = ((HttpServletRequest) request).getQueryString();
+            if ("stream".equals(query)) request.getInputStream().readAllBytes();
+            if ("parameters".equals(query)) request.getParameterMap();
+            // As if the server had made parameters of a body of which it does not say that there was one.
+            boolean isHidden = "hidden".equals(query);
+            chain.doFilter(!isHidden ? request : new HttpServletRequestWrapper((HttpServletRequest) request) {
+                @Override
+                public long getContentLengthLong() {
+                    return -1;
+                }
+
+                @Override
+                public Map<String, String[]> getParameterMap() {
+                    return Map.of("a", new String[] {"of another body"});
+                }
+            }, response);
+        };
+        Tomcat tomcat = tomcat(verifier, reader, new Values());
+        String device = UUID.randomUUID().toString();
+        List<Object> statuses = new ArrayList<>();
+        for (String query : List.of("", "?stream", "?parameters")) {
+            HttpRequest.BodyPublisher body = HttpRequest.BodyPublishers.ofString("a=1");
+            statuses.add(post(tomcat, "/" + query, device, body).statusCode());
+            // Without a length, so in chunks.
+            statuses.add(post(tomcat, "/" + query, device, HttpRequest.BodyPublishers.fromPublisher(body)).statusCode());
+        }
+        String empty = post(tomcat, "/?parameters", device, "").body();
+        String hidden = post(tomcat, "/?hidden", device, "a=1").body();
+        String forwarded = post(tomcat, "/forwarded?a=1", device, "a=2").body();
+        tomcat.stop();
+        equal(statuses, List.of(200, 200, 503, 503, 503, 503));
+        equal(empty, "none");
+        equal(hidden, "1");
+        equal(forwarded, "0,1,2");
+    }
+
     private static HttpResponse<String> post(Tomcat tomcat, String target, String device, String form) throws Exception {
+        return post(tomcat, target, device, HttpRequest.BodyPublishers.ofString(form));
+    }
+
+    private static HttpResponse<String> post(Tomcat tomcat, String target, String device, HttpRequest.BodyPublisher form) throws Exception {
         HttpRequest request = HttpRequest.newBuilder(URI.create("http://127.0.0.1:" + tomcat.getConnector().getLocalPort() + target))
             .header("Content-Type", "application/x-www-form-urlencoded; charset=utf-8").header("X-App-ID", "com.example.app")
-            .header("X-Device-ID", device).POST(HttpRequest.BodyPublishers.ofString(form)).build();
+            .header("X-Device-ID", device).POST(form).build();
         return HttpClient.newHttpClient().send(request, HttpResponse.BodyHandlers.ofString());
     }
 
     private static void form(Verifier verifier) throws Exception {
-        Tomcat tomcat = tomcat(verifier, new Form());
+        Tomcat tomcat = tomcat(verifier, (request, response, chain) -> chain.doFilter(request, response), new Form());
         String device = UUID.randomUUID().toString();
         HttpResponse<String> response = post(tomcat, "/?a=1", device, "a=2&b=%C3%A9+%26&c=%zz&d");
         String most = "b=0&" + "a=1&".repeat(9_998) + "a=2";
@@ -225,6 +286,7 @@ public final class LibraryTests {
         test("requests at once do not get the answers of others", () -> threads(verifier));
         test("JSON is read strictly", LibraryTests::json);
         test("parameters of a form come from the verified body", () -> form(verifier));
+        test("a body that another filter read first is refused", () -> readBefore(verifier));
         System.out.println("java: " + count + " tests of the library");
         System.exit(0);
     }
