@@ -213,13 +213,14 @@ type keySet struct {
 	now    func() time.Duration
 	log    *log.Logger
 
-	// One reader at a time: the others would ask the same.
 	mutex           sync.Mutex
 	keys            map[string]*ecdsa.PublicKey
 	hasRead, hasAsk bool
 	readAt, askedAt time.Duration
 	failed          bool
 	life            time.Duration
+	// Closed when the reading ends that is under way; nil if none is. One reader at a time: the others would ask the same.
+	reading chan struct{}
 }
 
 func (k *keySet) key(ctx context.Context, kid string) (*ecdsa.PublicKey, error) {
@@ -227,6 +228,7 @@ func (k *keySet) key(ctx context.Context, kid string) (*ecdsa.PublicKey, error) 
 	defer k.mutex.Unlock()
 	now := k.now()
 	isOld := !k.hasRead || now-k.readAt >= k.life
+	// A key that is known and fresh waits for no reader.
 	if isOld || k.keys[kid] == nil {
 		pause := unknownPause
 		if k.failed {
@@ -234,8 +236,13 @@ func (k *keySet) key(ctx context.Context, kid string) (*ecdsa.PublicKey, error) 
 		} else if isOld {
 			pause = 0
 		}
-		if !k.hasAsk || now-k.askedAt >= pause {
-			k.read(ctx, now)
+		if k.reading == nil && (!k.hasAsk || now-k.askedAt >= pause) {
+			k.hasAsk, k.askedAt, k.failed = true, now, true
+			k.reading = make(chan struct{})
+			go k.read(now)
+		}
+		if err := k.wait(ctx); err != nil {
+			return nil, fmt.Errorf("%w: %v", ErrKeysUnavailable, err)
 		}
 	}
 	if !k.hasRead || now-k.readAt >= k.life+staleLife {
@@ -244,10 +251,29 @@ func (k *keySet) key(ctx context.Context, kid string) (*ecdsa.PublicKey, error) 
 	return k.keys[kid], nil
 }
 
-func (k *keySet) read(_ context.Context, now time.Duration) {
-	k.hasAsk, k.askedAt, k.failed = true, now, true
+// wait lets go of the mutex until the reading ends that is under way. It fails if the caller leaves before.
+func (k *keySet) wait(ctx context.Context) error {
+	reading := k.reading
+	if reading == nil {
+		return nil
+	}
+	k.mutex.Unlock()
+	defer k.mutex.Lock()
+	select {
+	case <-reading:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (k *keySet) read(now time.Duration) {
 	// Not the caller's context: the keys are for the others too.
 	found, err := k.client.exchange(context.Background(), http.MethodGet, k.url, http.Header{"Accept": {"application/json"}}, nil)
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	close(k.reading)
+	k.reading = nil
 	if err != nil {
 		k.log.Printf("synheart auth: the auth service's keys could not be read: %v", err)
 		return

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -11,6 +12,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -246,5 +248,63 @@ func TestACallerThatLeavesEndsTheQuestion(t *testing.T) {
 	_, refusal := verifier.Verify(ctx, Incoming{Method: "GET", Target: "/", Header: signed(device(1))})
 	if refusal == nil || refusal.Status != 503 || strings.Contains(lines.String(), secret) {
 		t.Errorf("%v %s", refusal, lines.String())
+	}
+}
+
+// The generator of the curve is a public key too.
+const keySetOfOne = `{"keys": [{"kty": "EC", "crv": "P-256", "kid": "known", "x": "axfR8uEsQkf4vOblY6RA8ncDfYEt6zOg9KE5RdiYwpY",` +
+	`"y": "T-NC4v4af5uO5-tKfA-eFivOM1drMV7Oy7ZAaDe_UfU"}]}`
+
+func TestAFreshKeyDoesNotWaitForAReader(t *testing.T) {
+	var monotonic atomic.Int64
+	hangs, released := make(chan struct{}), make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if monotonic.Load() > 0 {
+			close(hangs)
+			<-released
+		}
+		fmt.Fprint(w, keySetOfOne)
+	}))
+	defer server.Close()
+	verifier, err := NewTokenVerifier(TokenOptions{
+		Issuer: "https://auth.example.com", Audience: "a", JWKSURL: server.URL, Timeout: time.Minute,
+		Monotonic: func() time.Duration { return time.Duration(monotonic.Load()) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	isKnown := make(chan bool, 2)
+	ask := func(ctx context.Context, kid string) {
+		found, err := verifier.keys.key(ctx, kid)
+		isKnown <- found != nil && err == nil
+	}
+	if ask(context.Background(), "known"); !<-isKnown {
+		t.Fatal("the key set is not read")
+	}
+	monotonic.Store(int64(100 * time.Second))
+	unknown := make(chan error, 1)
+	go func() {
+		_, err := verifier.keys.key(context.Background(), "unknown")
+		unknown <- err
+	}()
+	<-hangs
+	defer func() {
+		close(released)
+		if err := <-unknown; err != nil {
+			t.Error(err)
+		}
+	}()
+	go ask(context.Background(), "known")
+	select {
+	case found := <-isKnown:
+		if !found {
+			t.Error("the key is not known any more")
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("a key that is known waits for the reader")
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := verifier.keys.key(ctx, "unknown"); !errors.Is(err, ErrKeysUnavailable) {
+		t.Error(err)
 	}
 }

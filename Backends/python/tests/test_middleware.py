@@ -34,6 +34,7 @@ from starlette.testclient import TestClient, WebSocketDenialResponse
 
 from synheart_auth_backend import Incoming, SynheartASGI, SynheartWSGI, Verifier, identity
 from synheart_auth_backend.client import Client
+from synheart_auth_backend.tokens import _KeySet
 
 CREDENTIAL = "a-secret-of-this-test"
 ORIGIN = "https://api.example.com"
@@ -346,6 +347,45 @@ class Frameworks(WithService):
         statuses = []
         SynheartWSGI(flask_app, self.verifier)(environ, lambda status, _: statuses.append(status))
         self.assertEqual(statuses, ["400 Bad Request"])
+
+
+class Tokens(unittest.TestCase):
+    # The generator of the curve is a public key too.
+    KEY_SET = json.dumps({"keys": [{
+        "kty": "EC", "crv": "P-256", "kid": "known", "x": "axfR8uEsQkf4vOblY6RA8ncDfYEt6zOg9KE5RdiYwpY",
+        "y": "T-NC4v4af5uO5-tKfA-eFivOM1drMV7Oy7ZAaDe_UfU"}]}).encode()
+
+    def test_a_fresh_key_does_not_wait_for_a_reader(self):
+        hangs, released = threading.Event(), threading.Event()
+
+        class Published(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                if clock[0]:
+                    hangs.set()
+                    released.wait(30)
+                self.send_response(200)
+                self.end_headers()
+                self.wfile.write(Tokens.KEY_SET)
+
+            def log_message(self, *_):
+                pass
+
+        clock = [0]
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Published)
+        threading.Thread(target=server.serve_forever, args=[0.01], daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        keys = _KeySet(f"http://127.0.0.1:{server.server_port}/", 30, False, lambda: clock[0])
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            self.assertIsNotNone(keys.key("known"))
+            clock[0] = 100
+            unknown = pool.submit(keys.key, "unknown")
+            self.assertTrue(hangs.wait(20))
+            try:
+                self.assertIsNotNone(pool.submit(keys.key, "known").result(10))
+            finally:
+                released.set()
+            self.assertIsNone(unknown.result(20))
 
 
 if __name__ == "__main__":

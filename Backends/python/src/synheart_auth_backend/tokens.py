@@ -144,6 +144,18 @@ class TokenVerifier:
             issued, expires, str(texts["jti"]), cnf["jwk"])
 
 
+@dataclass(frozen=True)
+class _Published:
+    """A key set, when it was read, and the seconds for which it is fresh."""
+
+    keys: Mapping[str, EllipticCurvePublicKey]
+    read_at: float
+    life: int
+
+    def is_old(self, now: float) -> bool:
+        return now - self.read_at >= self.life
+
+
 class _KeySet:
     """The published keys: kept for their max-age, read again for an unknown kid at most once a minute."""
 
@@ -152,25 +164,30 @@ class _KeySet:
         self._path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         self._client = Client(url, timeout=timeout, insecure_http=insecure_http)
         self._monotonic = monotonic
-        self._lock = threading.Lock()
-        self._keys: Dict[str, EllipticCurvePublicKey] = {}
-        self._read_at: Optional[float] = None
+        # One reader at a time: concurrent ones would fetch the same key set.
+        self._reading = threading.Lock()
+        self._published: Optional[_Published] = None
         self._asked_at: Optional[float] = None
         self._failed = False
-        self._life = _USUAL
 
     def key(self, kid: str) -> Optional[EllipticCurvePublicKey]:
-        # One reader at a time: concurrent ones would fetch the same key set.
-        with self._lock:
-            now = self._monotonic()
-            is_old = self._read_at is None or now - self._read_at >= self._life
-            if is_old or kid not in self._keys:
-                pause = _FAILURE_PAUSE if self._failed else 0 if is_old else _UNKNOWN_PAUSE
-                if self._asked_at is None or now - self._asked_at >= pause:
-                    self._read(now)
-            if self._read_at is None or now - self._read_at >= self._life + _STALE:
-                raise KeysUnavailable("the auth service's keys could not be read")
-            return self._keys.get(kid)
+        found = self._published
+        # A key that is known and fresh waits for no reader.
+        if found is None or found.is_old(self._monotonic()) or kid not in found.keys:
+            with self._reading:
+                found = self._read_if_due(kid)
+        if found is None or self._monotonic() - found.read_at >= found.life + _STALE:
+            raise KeysUnavailable("the auth service's keys could not be read")
+        return found.keys.get(kid)
+
+    def _read_if_due(self, kid: str) -> Optional[_Published]:
+        found, now = self._published, self._monotonic()
+        is_old = found is None or found.is_old(now)
+        if is_old or found is None or kid not in found.keys:
+            pause = _FAILURE_PAUSE if self._failed else 0 if is_old else _UNKNOWN_PAUSE
+            if self._asked_at is None or now - self._asked_at >= pause:
+                self._read(now)
+        return self._published
 
     def _read(self, now: float) -> None:
         self._asked_at = now
@@ -185,8 +202,8 @@ class _KeySet:
             _log.warning("the auth service's keys could not be read: status %d", answer.status)
             return
         found = _MAX_AGE.search(answer.headers.get("cache-control", ""))
-        self._life = min(max(int(found.group(1)), _SHORTEST), _LONGEST) if found else _USUAL
-        self._keys, self._read_at, self._failed = keys, now, False
+        life = min(max(int(found.group(1)), _SHORTEST), _LONGEST) if found else _USUAL
+        self._published, self._failed = _Published(keys, now, life), False
 
 
 def _keys(body: bytes) -> Optional[Dict[str, EllipticCurvePublicKey]]:

@@ -29,11 +29,16 @@ final class KeySet {
     private final URI url;
     private final ServiceClient client;
     private final LongSupplier monotonic;
-    private Map<String, PublicKey> keys = Map.of();
-    private Long readAt;
+    private volatile Published published;
     private Long askedAt;
     private boolean failed;
-    private long life = USUAL;
+
+    /** A key set, when it was read, and the seconds for which it is fresh. */
+    private record Published(Map<String, PublicKey> keys, long readAt, long life) {
+        boolean isOld(long now) {
+            return now - readAt >= life;
+        }
+    }
 
     KeySet(URI url, Duration timeout, boolean insecureHTTP, LongSupplier monotonic) {
         this.url = url;
@@ -41,16 +46,23 @@ final class KeySet {
         client = new ServiceClient(url, timeout, insecureHTTP);
     }
 
-    /** The key; null if it is not published. One reader at a time: the others would ask the same. */
-    synchronized PublicKey key(String kid) throws KeysUnavailable, InterruptedException {
+    /** The key; null if it is not published. A key that is known and fresh waits for no reader. */
+    PublicKey key(String kid) throws KeysUnavailable, InterruptedException {
+        Published found = published;
+        if (found == null || found.isOld(monotonic.getAsLong()) || !found.keys().containsKey(kid)) found = readIfDue(kid);
+        if (found == null || monotonic.getAsLong() - found.readAt() >= found.life() + STALE) throw new KeysUnavailable();
+        return found.keys().get(kid);
+    }
+
+    /** The keys, which are read again where that is due. One reader at a time: the others would ask the same. */
+    private synchronized Published readIfDue(String kid) throws InterruptedException {
         long now = monotonic.getAsLong();
-        boolean isOld = readAt == null || now - readAt >= life;
-        if (isOld || !keys.containsKey(kid)) {
+        boolean isOld = published == null || published.isOld(now);
+        if (isOld || !published.keys().containsKey(kid)) {
             long pause = failed ? FAILURE_PAUSE : isOld ? 0 : UNKNOWN_PAUSE;
             if (askedAt == null || now - askedAt >= pause) read(now);
         }
-        if (readAt == null || now - readAt >= life + STALE) throw new KeysUnavailable();
-        return keys.get(kid);
+        return published;
     }
 
     private void read(long now) throws InterruptedException {
@@ -69,9 +81,8 @@ final class KeySet {
             return;
         }
         Matcher age = MAX_AGE.matcher(answer.header("Cache-Control"));
-        life = age.find() ? Math.min(Math.max(Long.parseLong(age.group(1)), SHORTEST), LONGEST) : USUAL;
-        keys = found;
-        readAt = now;
+        long life = age.find() ? Math.min(Math.max(Long.parseLong(age.group(1)), SHORTEST), LONGEST) : USUAL;
+        published = new Published(found, now, life);
         failed = false;
     }
 

@@ -1,5 +1,6 @@
 package ai.synheart.auth.backend;
 
+import com.sun.net.httpserver.HttpHandler;
 import com.sun.net.httpserver.HttpServer;
 import jakarta.servlet.Filter;
 import jakarta.servlet.ServletException;
@@ -15,15 +16,19 @@ import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
+import java.security.PublicKey;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import org.apache.catalina.startup.Tomcat;
 
 /** What the vectors cannot say: configuration, threads, parameters of forms. A plain program, so that it needs no framework. */
@@ -68,13 +73,7 @@ public final class LibraryTests {
 
     /** Accepts every question, as the device that it names. */
     private static String service() throws IOException {
-        HttpServer server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 100);
-        server.setExecutor(Executors.newCachedThreadPool(task -> {
-            Thread thread = new Thread(task);
-            thread.setDaemon(true);
-            return thread;
-        }));
-        server.createContext("/auth/v1/verify", exchange -> {
+        return listening(exchange -> {
             String device = "";
             try {
                 for (Object line : (List<?>) Json.object(exchange.getRequestBody().readAllBytes()).get("headers")) {
@@ -92,6 +91,16 @@ public final class LibraryTests {
             exchange.getResponseBody().write(body);
             exchange.close();
         });
+    }
+
+    private static String listening(HttpHandler handler) throws IOException {
+        HttpServer server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 100);
+        server.setExecutor(Executors.newCachedThreadPool(task -> {
+            Thread thread = new Thread(task);
+            thread.setDaemon(true);
+            return thread;
+        }));
+        server.createContext("/", handler);
         server.start();
         return "http://127.0.0.1:" + server.getAddress().getPort();
     }
@@ -142,6 +151,39 @@ public final class LibraryTests {
         for (int index = 0; index < 200; index++) {
             equal(((Outcome.Verification) found.get(index).get()).identity().deviceID(), devices.get(index));
         }
+        pool.shutdown();
+    }
+
+    private static void freshKey() throws Exception {
+        // The generator of the curve is a public key too.
+        byte[] keySet = ("{\"keys\": [{\"kty\": \"EC\", \"crv\": \"P-256\", \"kid\": \"known\", "
+            + "\"x\": \"axfR8uEsQkf4vOblY6RA8ncDfYEt6zOg9KE5RdiYwpY\", \"y\": \"T-NC4v4af5uO5-tKfA-eFivOM1drMV7Oy7ZAaDe_UfU\"}]}")
+            .getBytes(StandardCharsets.UTF_8);
+        AtomicLong clock = new AtomicLong();
+        CountDownLatch hangs = new CountDownLatch(1);
+        CountDownLatch released = new CountDownLatch(1);
+        URI url = URI.create(listening(exchange -> {
+            if (clock.get() > 0) {
+                hangs.countDown();
+                try {
+                    released.await();
+                } catch (InterruptedException error) {
+                    throw new IOException(error);
+                }
+            }
+            exchange.sendResponseHeaders(200, keySet.length);
+            exchange.getResponseBody().write(keySet);
+            exchange.close();
+        }));
+        KeySet keys = new KeySet(url, Duration.ofSeconds(60), false, clock::get);
+        equal(keys.key("known") != null, true);
+        clock.set(100);
+        ExecutorService pool = Executors.newCachedThreadPool();
+        Future<PublicKey> unknown = pool.submit(() -> keys.key("unknown"));
+        equal(hangs.await(20, TimeUnit.SECONDS), true);
+        equal(pool.submit(() -> keys.key("known")).get(10, TimeUnit.SECONDS) != null, true);
+        released.countDown();
+        equal(unknown.get(20, TimeUnit.SECONDS) == null, true);
         pool.shutdown();
     }
 
@@ -284,6 +326,7 @@ public final class LibraryTests {
             }
         });
         test("requests at once do not get the answers of others", () -> threads(verifier));
+        test("a fresh key does not wait for a reader", LibraryTests::freshKey);
         test("JSON is read strictly", LibraryTests::json);
         test("parameters of a form come from the verified body", () -> form(verifier));
         test("a body that another filter read first is refused", () -> readBefore(verifier));
