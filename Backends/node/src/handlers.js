@@ -18,14 +18,15 @@ export function identity(request) {
 /** An Express-style handler. Mount it before every parser of bodies. */
 export function middleware(verifier) {
   return (request, response, next) => {
-    verifyIncoming(verifier, request).then((result) => {
+    // Outside Express, `next(error)` runs the handler behind this one. So an error of the library's own is a refusal too.
+    verifyIncoming(verifier, request).catch((error) => verifier.impossible(`an error of the library: ${error?.stack}`)).then((result) => {
       if (result === undefined) return;
+      // Behind the `catch`: an error of the handlers behind this one must not run them again.
       if (!result.refusal) return next();
       const { status, headers, body } = result.refusal;
       response.writeHead(status, headers);
       response.end(request.method === "HEAD" ? undefined : body);
-      // Not `catch`: an error of the handlers behind this one must not run them again.
-    }, next);
+    });
   };
 }
 

@@ -3,7 +3,7 @@
 import { createPublicKey, verify } from "node:crypto";
 
 import { Client, parsed } from "./client.js";
-import { isAssurance } from "./verifier.js";
+import { checked, isAssurance } from "./verifier.js";
 
 const TOKEN_LIMIT = 8192;
 const LIFE = 600;
@@ -36,7 +36,7 @@ export class TokenVerifier {
     if (!(leeway >= 0 && leeway <= 60)) throw new TypeError("leeway must be 0 to 60 seconds");
     this.#options = { issuer, audience, tokenType, channels, leeway, clock };
     const url = jwksURL ?? `${issuer.replace(/\/+$/, "")}/auth/v1/.well-known/jwks.json`;
-    this.#keys = new KeySet(url, new Client(url, { timeout, insecureHTTP }), monotonic, log);
+    this.#keys = new KeySet(url, new Client(url, { timeout, insecureHTTP }), monotonic, checked(log));
   }
 
   /** Checks the value of `Authorization: Bearer`, without the word. Throws TokenRefused or KeysUnavailable. */

@@ -54,7 +54,7 @@ export class Verifier {
     this.#client = new Client(service, { timeout, insecureHTTP });
     this.#headers = { Authorization: `Bearer ${credential}`, "Content-Type": "application/json" };
     this.#attempts = attempts;
-    this.#log = log;
+    this.#log = checked(log);
     this.bodyLimit = bodyLimit;
   }
 
@@ -148,6 +148,14 @@ export class Verifier {
     }
     return unavailable(name, retryAfter(answer));
   }
+}
+
+/** A log that can be used when something is wrong. */
+export function checked(log) {
+  if (typeof log?.warn !== "function" || typeof log.error !== "function") {
+    throw new TypeError("log must have the functions warn and error, as console has");
+  }
+  return log;
 }
 
 /** The values of a header, line by line. */

@@ -61,6 +61,10 @@ test("what cannot be meant is refused, and the error does not show the credentia
   refuses({ trustedProxies: ["10.0.0.0/8"] });
   for (const wrong of ["*", "10.0.0.0/33", "10.0.0.0/", "10.0.0.0/8/8", "proxy"]) refuses({ origin: undefined, trustedProxies: [wrong] });
   for (const wrong of [{ attempts: 0 }, { bodyLimit: -1 }, { timeout: 0 }, { bodyLimit: NaN }]) refuses(wrong);
+  for (const log of [null, {}, { warn() {} }, { warn() {}, error: "x" }]) {
+    refuses({ log });
+    assert.throws(() => new TokenVerifier({ issuer: service, audience: "a", log }), TypeError);
+  }
   assert.throws(() => new TokenVerifier({ issuer: service, audience: "" }), TypeError);
   assert.throws(() => new TokenVerifier({ issuer: "synheart-auth", audience: "a" }), TypeError);
   assert.throws(() => new TokenVerifier({ issuer: service, audience: "a", leeway: 61 }), TypeError);
@@ -122,6 +126,16 @@ test("a body that another handler read first is refused", async () => {
   const response = await fetch(`http://127.0.0.1:${port}`, { method: "POST", body: "x" });
   assert.equal(response.status, 503);
   assert.equal(errors.length, 1);
+});
+
+test("an error of the library itself is a refusal, not an error that a handler may ignore", async () => {
+  const errors = [];
+  const broken = new Verifier({ service, credential, origin, log: { warn() {}, error: (text) => errors.push(text) } });
+  broken.verify = async () => { throw new Error("of the library"); };
+  const port = await listening((request, response) => middleware(broken)(request, response, () => response.end("passed")));
+  const response = await fetch(`http://127.0.0.1:${port}`, { headers: signed() });
+  assert.equal(response.status, 503);
+  assert.match(errors.join(), /of the library/);
 });
 
 test("a mounted router does not change what is asked about", async () => {
