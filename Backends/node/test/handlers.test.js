@@ -4,13 +4,14 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
+import { readFile } from "node:fs/promises";
 import http from "node:http";
 import http2 from "node:http2";
 import net from "node:net";
 import { after, before, test } from "node:test";
 import { inspect } from "node:util";
 
-import { identity, middleware, TokenVerifier, verified, Verifier } from "../src/index.js";
+import { identity, middleware, TokenRefused, TokenVerifier, verified, Verifier } from "../src/index.js";
 
 const credential = "a-secret-of-this-test";
 const origin = "https://api.example.com";
@@ -136,6 +137,13 @@ test("an error of the library itself is a refusal, not an error that a handler m
   const response = await fetch(`http://127.0.0.1:${port}`, { headers: signed() });
   assert.equal(response.status, 503);
   assert.match(errors.join(), /of the library/);
+});
+
+test("the page's sample of tokens refuses a request without one", async () => {
+  const page = await readFile(new URL("../README.md", import.meta.url), "utf8");
+  const [, sample] = /## Device tokens\n\n```js\n(.*?)```/s.exec(page);
+  const run = new (async () => {}).constructor("TokenVerifier", "request", sample);
+  await assert.rejects(run(TokenVerifier, { headers: {} }), TokenRefused);
 });
 
 test("a mounted router does not change what is asked about", async () => {

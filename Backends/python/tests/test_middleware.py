@@ -6,6 +6,8 @@ import concurrent.futures
 import http.server
 import json
 import os
+import pathlib
+import re
 import socket
 import subprocess
 import sys
@@ -34,7 +36,7 @@ from starlette.testclient import TestClient, WebSocketDenialResponse
 
 from synheart_auth_backend import Incoming, SynheartASGI, SynheartWSGI, Verifier, identity
 from synheart_auth_backend.client import Client
-from synheart_auth_backend.tokens import _KeySet
+from synheart_auth_backend.tokens import TokenRefused, _KeySet
 
 CREDENTIAL = "a-secret-of-this-test"
 ORIGIN = "https://api.example.com"
@@ -354,6 +356,12 @@ class Tokens(unittest.TestCase):
     KEY_SET = json.dumps({"keys": [{
         "kty": "EC", "crv": "P-256", "kid": "known", "x": "axfR8uEsQkf4vOblY6RA8ncDfYEt6zOg9KE5RdiYwpY",
         "y": "T-NC4v4af5uO5-tKfA-eFivOM1drMV7Oy7ZAaDe_UfU"}]}).encode()
+
+    def test_the_pages_sample_refuses_a_request_without_a_token(self):
+        page = pathlib.Path(__file__).parents[1].joinpath("README.md").read_text()
+        sample = re.search("## Device tokens\n\n```python\n(.*?)```", page, re.S).group(1)
+        with self.assertRaises(TokenRefused):
+            exec(sample, {"request": Request({"type": "http", "headers": []})})
 
     def test_a_fresh_key_does_not_wait_for_a_reader(self):
         hangs, released = threading.Event(), threading.Event()
