@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import concurrent.futures
+import contextlib
 import http.server
 import json
 import os
@@ -14,9 +15,11 @@ import sys
 import tempfile
 import textwrap
 import threading
+import time
 import unittest
 import urllib.request
 import uuid
+from unittest import mock
 
 import django
 import flask
@@ -35,7 +38,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.testclient import TestClient, WebSocketDenialResponse
 
 from synheart_auth_backend import Incoming, SynheartASGI, SynheartWSGI, Verifier, identity
-from synheart_auth_backend.client import Client
+from synheart_auth_backend.client import Client, Unreachable
 from synheart_auth_backend.tokens import TokenRefused, _KeySet
 
 CREDENTIAL = "a-secret-of-this-test"
@@ -155,6 +158,27 @@ class Core(WithService):
         with self.assertLogs("synheart_auth_backend", "WARNING"):
             found = Verifier(f"http://127.0.0.1:{port}", CREDENTIAL, origin=ORIGIN).verify(Incoming("GET", "/", [], b""))
         self.assertEqual(found.status, 503)
+
+    def test_one_deadline_is_over_all_addresses(self):
+        with socket.socket() as dead, contextlib.ExitStack() as fillers:
+            dead.bind(("127.0.0.1", 0))
+            dead.listen(0)
+            for _ in range(4):
+                # The system does not answer a connection that the full backlog has no place for.
+                filler = fillers.enter_context(socket.socket())
+                filler.setblocking(False)
+                filler.connect_ex(dead.getsockname())
+            family = (socket.AF_INET, socket.SOCK_STREAM, 0, "")
+            addresses = [(*family, dead.getsockname())] * 8
+            with mock.patch("socket.getaddrinfo", lambda *_, **__: addresses):
+                begun = time.monotonic()
+                with self.assertRaises(Unreachable):
+                    Client("http://localhost:1", timeout=0.5).exchange("GET", "/", {})
+                self.assertLess(time.monotonic() - begun, 2)
+                # The second address answers, and has its share of the time.
+                addresses[1:] = [(*family, self.service.server_address)]
+                found = Client("http://localhost:1", timeout=3).exchange("POST", "/", {}, b'{"headers": []}')
+                self.assertEqual(found.status, 401)
 
     def test_certificates_are_checked(self):
         client = Client("https://auth.example.com", timeout=1)

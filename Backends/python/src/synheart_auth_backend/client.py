@@ -52,10 +52,7 @@ class _TimedReader(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> Optional[int]:
-        left = self._deadline - time.monotonic()
-        if left <= 0:
-            raise TimeoutError("the answer took too long")
-        self._socket.settimeout(left)
+        self._socket.settimeout(_left(self._deadline))
         count: Optional[int] = self._raw.readinto(buffer)
         return count
 
@@ -115,9 +112,9 @@ class Client:
         self, connection: http.client.HTTPConnection, deadline: float, method: str, path: str, headers: Mapping[str, str],
         body: Optional[bytes],
     ) -> Answer:
-        connection.timeout = self._timeout
-        if connection.sock is not None:
-            connection.sock.settimeout(self._timeout)
+        if connection.sock is None:
+            connection.sock = self._connected(connection, deadline)
+        connection.sock.settimeout(_left(deadline))
         setattr(connection, "response_class", lambda sock, *_, **options: http.client.HTTPResponse(
             _TimedSocket(sock, deadline), **options))  # type: ignore[arg-type]
         connection.request(method, path, body, dict(headers))
@@ -134,6 +131,18 @@ class Client:
             connection.close()
         return answer
 
+    def _connected(self, connection: http.client.HTTPConnection, deadline: float) -> socket.socket:
+        sock = _connect(connection.host, connection.port, deadline)
+        if self._tls is None:
+            return sock
+        try:
+            # A timeout is for the handshake as a whole, not for each read.
+            sock.settimeout(_left(deadline))
+            return self._tls.wrap_socket(sock, server_hostname=connection.host)
+        except BaseException:
+            sock.close()
+            raise
+
     def _take(self) -> http.client.HTTPConnection:
         with self._lock:
             if self._owner != os.getpid():
@@ -141,8 +150,8 @@ class Client:
             if self._idle:
                 return self._idle.pop()
         if self._tls is None:
-            return http.client.HTTPConnection(self._host, self._port, timeout=self._timeout)
-        return http.client.HTTPSConnection(self._host, self._port, timeout=self._timeout, context=self._tls)
+            return http.client.HTTPConnection(self._host, self._port)
+        return http.client.HTTPSConnection(self._host, self._port, context=self._tls)
 
     def _give(self, connection: http.client.HTTPConnection) -> None:
         with self._lock:
@@ -156,6 +165,37 @@ class Client:
             dropped, self._idle = self._idle, []
         for connection in dropped:
             connection.close()
+
+
+def _connect(host: str, port: int, deadline: float) -> socket.socket:
+    """A connection to the first address that answers.
+
+    The addresses share the time that is left, so that one that does not answer leaves time for the others. The look-up of the name
+    has no timeout.
+    """
+    failure = OSError("the name has no address")
+    addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    for index, (family, kind, protocol, _, address) in enumerate(addresses):
+        sock = None
+        try:
+            sock = socket.socket(family, kind, protocol)
+            sock.settimeout(_left(deadline) / (len(addresses) - index))
+            sock.connect(address)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            return sock
+        except OSError as error:
+            failure = error
+            if sock is not None:
+                sock.close()
+    raise failure
+
+
+def _left(deadline: float) -> float:
+    """The seconds that are left, for a socket's timeout."""
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TimeoutError("the exchange took too long")
+    return left
 
 
 def _is_loopback(host: str) -> bool:
