@@ -47,7 +47,8 @@ public final class SynheartFilter implements Filter {
         // An error page, a forward or the second half of an asynchronous request.
         boolean isInner = received.getDispatcherType() != DispatcherType.REQUEST;
         if (isInner || verificationOf(received) != null) {
-            chain.doFilter(received, answer);
+            // A server may dispatch the request that came, with what the client claims.
+            chain.doFilter(received instanceof UnclaimedRequest ? received : new UnclaimedRequest(received), answer);
             return;
         }
         byte[] body = null;
@@ -66,7 +67,7 @@ public final class SynheartFilter implements Filter {
         }
         if (found instanceof Outcome.Verification) {
             received.setAttribute(FOUND, found);
-            chain.doFilter(new VerifiedRequest(received, body), answer);
+            chain.doFilter(new VerifiedRequest(received, answer, body), answer);
         } else if (found instanceof Outcome.Refusal refusal) {
             answer.setStatus(refusal.status());
             refusal.headers().forEach(answer::setHeader);

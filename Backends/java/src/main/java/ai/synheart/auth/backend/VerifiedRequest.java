@@ -1,11 +1,13 @@
 package ai.synheart.auth.backend;
 
+import jakarta.servlet.AsyncContext;
 import jakarta.servlet.ReadListener;
 import jakarta.servlet.ServletException;
 import jakarta.servlet.ServletInputStream;
 import jakarta.servlet.ServletRequest;
+import jakarta.servlet.ServletResponse;
+import jakarta.servlet.ServletResponseWrapper;
 import jakarta.servlet.http.HttpServletRequest;
-import jakarta.servlet.http.HttpServletRequestWrapper;
 import jakarta.servlet.http.Part;
 import java.io.BufferedReader;
 import java.io.ByteArrayInputStream;
@@ -23,19 +25,21 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 
-/** A request whose body was verified: it is read from memory, and identity headers of the client are gone. */
-final class VerifiedRequest extends HttpServletRequestWrapper {
+/** A request whose body was verified: it is read from memory. */
+final class VerifiedRequest extends UnclaimedRequest {
     static final int PAIR_LIMIT = 10_000;
 
     private final HttpServletRequest received;
+    private final ServletResponse answer;
     private final byte[] body;
     private ServletInputStream stream;
     private BufferedReader reader;
     private Map<String, String[]> parameters;
 
-    VerifiedRequest(HttpServletRequest received, byte[] body) {
+    VerifiedRequest(HttpServletRequest received, ServletResponse answer, byte[] body) {
         super(received);
         this.received = received;
+        this.answer = answer;
         this.body = body;
     }
 
@@ -44,6 +48,15 @@ final class VerifiedRequest extends HttpServletRequestWrapper {
     public void setRequest(ServletRequest request) {
         super.setRequest(request);
         parameters = null;
+    }
+
+    /** Without this, the second half of an asynchronous request would get the request that came, and a body without bytes. */
+    @Override
+    public AsyncContext startAsync() {
+        // The server's own, as without this filter: filters of the second half wrap it again.
+        ServletResponse original = answer;
+        while (original instanceof ServletResponseWrapper wrapper) original = wrapper.getResponse();
+        return startAsync(this, original);
     }
 
     @Override
@@ -156,22 +169,6 @@ final class VerifiedRequest extends HttpServletRequestWrapper {
     @Override
     public long getContentLengthLong() {
         return body.length;
-    }
-
-    @Override
-    public String getHeader(String name) {
-        return Header.isReserved(name) ? null : super.getHeader(name);
-    }
-
-    @Override
-    public Enumeration<String> getHeaders(String name) {
-        return Header.isReserved(name) ? Collections.emptyEnumeration() : super.getHeaders(name);
-    }
-
-    @Override
-    public Enumeration<String> getHeaderNames() {
-        return Collections.enumeration(
-            Collections.list(super.getHeaderNames()).stream().filter(name -> !Header.isReserved(name)).toList());
     }
 
     /** A stream of bytes that are all there. */

@@ -2,8 +2,11 @@ package ai.synheart.auth.backend;
 
 import com.sun.net.httpserver.HttpHandler;
 import com.sun.net.httpserver.HttpServer;
+import jakarta.servlet.DispatcherType;
 import jakarta.servlet.Filter;
+import jakarta.servlet.FilterRegistration;
 import jakarta.servlet.ServletException;
+import jakarta.servlet.ServletRegistration;
 import jakarta.servlet.http.HttpServlet;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletRequestWrapper;
@@ -19,6 +22,8 @@ import java.nio.charset.StandardCharsets;
 import java.security.PublicKey;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
@@ -29,7 +34,9 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import org.apache.catalina.Context;
 import org.apache.catalina.startup.Tomcat;
+import org.apache.tomcat.util.descriptor.web.ErrorPage;
 
 /** What the vectors cannot say: configuration, threads, parameters of forms. A plain program, so that it needs no framework. */
 public final class LibraryTests {
@@ -223,11 +230,22 @@ public final class LibraryTests {
         Tomcat tomcat = new Tomcat();
         tomcat.setBaseDir(System.getProperty("java.io.tmpdir"));
         tomcat.setPort(0);
-        tomcat.addContext("", null).addServletContainerInitializer((classes, servlets) -> {
-            servlets.addFilter("first", first).addMappingForUrlPatterns(null, false, "/*");
-            servlets.addFilter("synheart", new SynheartFilter(verifier)).addMappingForUrlPatterns(null, false, "/*");
-            servlets.addServlet("servlet", servlet).addMapping("/");
+        Context context = tomcat.addContext("", null);
+        context.addServletContainerInitializer((classes, servlets) -> {
+            FilterRegistration.Dynamic before = servlets.addFilter("first", first);
+            before.addMappingForUrlPatterns(null, false, "/*");
+            before.setAsyncSupported(true);
+            FilterRegistration.Dynamic synheart = servlets.addFilter("synheart", new SynheartFilter(verifier));
+            synheart.addMappingForUrlPatterns(EnumSet.allOf(DispatcherType.class), false, "/*");
+            synheart.setAsyncSupported(true);
+            ServletRegistration.Dynamic last = servlets.addServlet("servlet", servlet);
+            last.addMapping("/");
+            last.setAsyncSupported(true);
         }, null);
+        ErrorPage page = new ErrorPage();
+        page.setErrorCode(404);
+        page.setLocation("/page");
+        context.addErrorPage(page);
         tomcat.start();
         return tomcat;
     }
@@ -285,6 +303,34 @@ public final class LibraryTests {
         equal(forwarded, "0,1,2");
     }
 
+    /** Answers from an error page, or from the second half of an asynchronous request, with what a client could claim. */
+    private static final class Dispatched extends HttpServlet {
+        private static final long serialVersionUID = 1;
+
+        @Override
+        protected void service(HttpServletRequest request, HttpServletResponse response) throws IOException {
+            if (request.getDispatcherType() == DispatcherType.REQUEST) {
+                if (request.getRequestURI().equals("/async")) request.startAsync().dispatch();
+                else response.sendError(404);
+                return;
+            }
+            String claimed = request.getHeader("X-Synheart-Verified-Device");
+            boolean isListed = Collections.list(request.getHeaderNames()).stream().anyMatch(Header::isReserved);
+            response.getWriter().print(request.getDispatcherType() + " " + claimed + " " + isListed + " "
+                + SynheartFilter.identityOf(request).deviceID() + " " + new String(request.getInputStream().readAllBytes()));
+        }
+    }
+
+    private static void dispatched(Verifier verifier) throws Exception {
+        Tomcat tomcat = tomcat(verifier, (request, response, chain) -> chain.doFilter(request, response), new Dispatched());
+        String device = UUID.randomUUID().toString();
+        String second = post(tomcat, "/async", device, "a=1").body();
+        String page = post(tomcat, "/", device, "a=1").body();
+        tomcat.stop();
+        equal(second, "ASYNC null false " + device + " a=1");
+        equal(page, "ERROR null false " + device + " ");
+    }
+
     private static HttpResponse<String> post(Tomcat tomcat, String target, String device, String form) throws Exception {
         return post(tomcat, target, device, HttpRequest.BodyPublishers.ofString(form));
     }
@@ -292,7 +338,7 @@ public final class LibraryTests {
     private static HttpResponse<String> post(Tomcat tomcat, String target, String device, HttpRequest.BodyPublisher form) throws Exception {
         HttpRequest request = HttpRequest.newBuilder(URI.create("http://127.0.0.1:" + tomcat.getConnector().getLocalPort() + target))
             .header("Content-Type", "application/x-www-form-urlencoded; charset=utf-8").header("X-App-ID", "com.example.app")
-            .header("X-Device-ID", device).POST(form).build();
+            .header("X-Device-ID", device).header("X-Synheart-Verified-Device", "claimed").POST(form).build();
         return HttpClient.newHttpClient().send(request, HttpResponse.BodyHandlers.ofString());
     }
 
@@ -329,6 +375,7 @@ public final class LibraryTests {
         test("a fresh key does not wait for a reader", LibraryTests::freshKey);
         test("JSON is read strictly", LibraryTests::json);
         test("parameters of a form come from the verified body", () -> form(verifier));
+        test("error pages and asynchronous requests do not see what a client claims", () -> dispatched(verifier));
         test("a body that another filter read first is refused", () -> readBefore(verifier));
         System.out.println("java: " + count + " tests of the library");
         System.exit(0);
