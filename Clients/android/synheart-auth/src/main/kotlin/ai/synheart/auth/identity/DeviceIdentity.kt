@@ -172,7 +172,7 @@ internal class DeviceIdentity(val context: IdentityContext, private val scope: C
     suspend fun status(): DeviceStatus = context.signAsCurrent(
         // A pending device has a status too.
         keyOf = { record -> record.key?.takeIf { record.identity != Identity.NONE } ?: record.signingKey() },
-    ) { record, key -> context.signedCall(Route.STATUS, record, key.alias).read(::statusAnswer) }
+    ) { record, key -> context.signedCall(Route.STATUS, record, key).read(::statusAnswer) }
 
     suspend fun token(audience: String?): DeviceToken {
         val name = audience.orEmpty()
@@ -198,7 +198,7 @@ internal class DeviceIdentity(val context: IdentityContext, private val scope: C
         while (true) {
             try {
                 val entry = context.signAsCurrent { record, key ->
-                    val answer = context.signedCall(Route.TOKEN, record, key.alias, tokenRequest(audience))
+                    val answer = context.signedCall(Route.TOKEN, record, key, tokenRequest(audience))
                     val token = answer.read(TokenAnswer::parse)
                     TokenCache.Entry(token.token, answer.sentAtMillis, token.lifeSeconds.coerceIn(0, 600) * 1000, key.thumbprint)
                 }

@@ -100,11 +100,18 @@ internal class IdentityContext(val appId: String, val configuration: Configurati
         null
     }
 
+    /** The key under this alias, whether or not the record names it; null if there is none, or the key store does not give it. */
+    suspend fun keyUnder(alias: String): KeyReference? = try {
+        keys(CallKind.LOAD_KEY) { store -> store.load(alias)?.let(::parsed) }?.let { KeyReference(alias, it.thumbprint) }
+    } catch (_: DeviceKeyStoreException) {
+        null
+    }
+
     /** Signs with a key. Throws `KEY_INVALIDATED` only if it is lost. */
-    suspend fun sign(alias: String, message: ByteArray): ByteArray {
-        val signature = judge.ask(alias, CallKind.SIGN) { it.sign(alias, message) }
+    suspend fun sign(key: KeyReference, message: ByteArray): ByteArray {
+        val signature = judge.ask(key.alias, CallKind.SIGN) { it.sign(key.alias, message) }
         signing { rawSignature(signature) }
-        ledger.noteProof(alias)
+        ledger.noteProof(key.alias)
         return signature
     }
 
@@ -181,14 +188,14 @@ internal class IdentityContext(val appId: String, val configuration: Configurati
      * @param beforeSending runs before each copy leaves, with its timestamp
      */
     suspend fun signedCall(
-        route: Route, record: IdentityRecord, alias: String, body: ByteArray = ByteArray(0), deadline: Duration = CALL_LIMIT,
+        route: Route, record: IdentityRecord, key: KeyReference, body: ByteArray = ByteArray(0), deadline: Duration = CALL_LIMIT,
         beforeSending: suspend (timestamp: Long) -> Unit = {},
     ): ServiceClient.Answer {
         var current = record
         val seen = HashSet<String>()
         var scheme = schemes[configuration.baseUrl] ?: scheme(null, record)
         while (true) {
-            val signed = signer.sign(scheme, route, body, current, alias)
+            val signed = signer.sign(scheme, route, body, current, key)
             try {
                 beforeSending(signed.timestamp)
                 val answer = call(route, signed.headers, body, deadline)

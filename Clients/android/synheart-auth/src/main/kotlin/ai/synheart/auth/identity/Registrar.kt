@@ -156,7 +156,7 @@ internal class Registrar(private val context: IdentityContext) {
             return null
         }
         val status = try {
-            context.signedCall(Route.STATUS, record, key.alias).read(::statusAnswer)
+            context.signedCall(Route.STATUS, record, key).read(::statusAnswer)
         } catch (_: SynheartAuthException.KeyInvalidated) {
             // The key is found but cannot sign. No request can be signed with it any more.
             ledger.apply(IdentityEvent.RegistrationFailed(forgetsKey = true))

@@ -109,7 +109,7 @@ internal class RegistrationAttempt(private val context: IdentityContext) {
             throw refusal(failure(OwnCode.ATTESTATION_FAILED, "there is no evidence for this challenge"), key)
         }
         val keyProof = try {
-            context.sign(key.reference.alias, registrationProofMessage(nonce))
+            context.sign(key.reference, registrationProofMessage(nonce))
         } catch (error: SynheartAuthException.KeyInvalidated) {
             // The next attempt makes another key.
             val lost = failure(Situation.KEY_STORE_UNAVAILABLE, "the new key is lost", error)

@@ -23,8 +23,8 @@ import ai.synheart.auth.wire.schemeOneMessage
 import ai.synheart.auth.wire.upperAscii
 import ai.synheart.auth.wire.uuid
 
-/** A signed request: its headers, and the time that the signature covers. */
-internal class SignedMessage(val headers: List<Pair<String, String>>, val timestamp: Long)
+/** A signed request: its headers, the time that the signature covers, and the key that signed. */
+internal class SignedMessage(val headers: List<Pair<String, String>>, val timestamp: Long, val key: KeyReference)
 
 /** Runs [body], and turns a malformed part of a request into `SIGNING_FAILED`. */
 internal inline fun <Value> signing(body: () -> Value): Value = try {
@@ -40,7 +40,7 @@ internal class RequestSigner(private val context: IdentityContext) {
         checkMethod(method)
         signing { checkPath(path) }
         refuseReserved(method, path)
-        return signAsCurrent { record, key -> signSchemeOne(method, path, body, record, key.alias) }
+        return signAsCurrent { record, key -> signSchemeOne(method, path, body, record, key) }
     }
 
     /** Signs a host's request under the given scheme with the current key. */
@@ -66,47 +66,43 @@ internal class RequestSigner(private val context: IdentityContext) {
         checkMethod(method)
         refuseReserved(method, url.target.path)
         val value = digest()
-        return signAsCurrent { record, key -> signSchemeTwo(method, url, value, record, key.alias) }
+        return signAsCurrent { record, key -> signSchemeTwo(method, url, value, record, key) }
     }
 
-    /** Signs one of the client's own requests with the key of this alias. */
-    suspend fun sign(scheme: SignatureScheme, route: Route, body: ByteArray, record: IdentityRecord, alias: String): SignedMessage =
+    /** Signs one of the client's own requests with this key. */
+    suspend fun sign(scheme: SignatureScheme, route: Route, body: ByteArray, record: IdentityRecord, key: KeyReference): SignedMessage =
         if (scheme == SignatureScheme.ONE) {
-            signSchemeOne(route.method, route.path, body, record, alias)
+            signSchemeOne(route.method, route.path, body, record, key)
         } else {
             val url = signing { RequestUrl.parse(context.configuration.baseUrl + route.path) }
-            signSchemeTwo(route.method, url, contentDigest(body), record, alias)
+            signSchemeTwo(route.method, url, contentDigest(body), record, key)
         }
 
     private suspend fun signSchemeOne(
-        method: String, path: String, body: ByteArray, record: IdentityRecord, alias: String,
+        method: String, path: String, body: ByteArray, record: IdentityRecord, key: KeyReference,
     ): SignedMessage {
         val timestamp = timestamp(record)
-        val signature = context.sign(alias, schemeOneMessage(method, path, timestamp, body))
+        val signature = context.sign(key, schemeOneMessage(method, path, timestamp, body))
         val headers = listOf(
             Header.APP_ID to context.appId, Header.DEVICE_ID to record.device(), Header.SIGNATURE to signature.base64(),
             Header.TIMESTAMP to timestamp.toString(), Header.NONCE to context.configuration.random.uuid(), Header.SIGNATURE_VERSION to "1",
         )
-        return SignedMessage(headers, timestamp)
+        return SignedMessage(headers, timestamp, key)
     }
 
     private suspend fun signSchemeTwo(
-        method: String, url: RequestUrl, digest: String, record: IdentityRecord, alias: String,
+        method: String, url: RequestUrl, digest: String, record: IdentityRecord, key: KeyReference,
     ): SignedMessage {
         val timestamp = timestamp(record)
-        // The record knows the current key. A pending key signs too while a rotation is settled.
-        val thumbprint = record.key?.takeIf { it.alias == alias }?.thumbprint
-            ?: (record.journal as? JournalEntry.Rotation)?.takeIf { it.alias == alias }?.thumbprint
-            ?: throw failure(OwnCode.KEY_INVALIDATED, "the record does not name the key")
-        val parameters = SchemeTwo.parameters(timestamp, context.configuration.random.uuid(), thumbprint)
+        val parameters = SchemeTwo.parameters(timestamp, context.configuration.random.uuid(), key.thumbprint)
         val base = SchemeTwo.base(method, url.origin, url.target, digest, context.appId, record.device(), parameters)
-        val signature = context.sign(alias, base)
+        val signature = context.sign(key, base)
         val headers = listOf(
             Header.APP_ID to context.appId, Header.DEVICE_ID to record.device(), Header.CONTENT_DIGEST to digest,
             Header.SIGNATURE_INPUT to "${SchemeTwo.LABEL}=$parameters",
             Header.MESSAGE_SIGNATURE to "${SchemeTwo.LABEL}=:${rawSignature(signature).base64()}:",
         )
-        return SignedMessage(headers, timestamp)
+        return SignedMessage(headers, timestamp, key)
     }
 
     /**

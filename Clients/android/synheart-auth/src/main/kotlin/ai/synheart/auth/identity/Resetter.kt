@@ -62,16 +62,17 @@ internal class Resetter(private val context: IdentityContext) {
         val key = record.key
         if (record.deviceId == null || key == null || !ledger.isOurs(record)) return
         withDeadline(LIMIT, context.configuration.sleeper) {
-            for (alias in listOf(key.alias, KeyAlias.other(key.alias, context.appId))) {
-                try {
-                    context.signedCall(Route.DEVICE, record, alias, deadline = LIMIT)
-                    break
-                } catch (error: SynheartAuthException) {
-                    // After an unanswered rotation the service may accept only the other key.
-                    if (error !is SynheartAuthException.KeyInvalidated && !error.isSuspicion && !error.isInvalidSignature) break
-                }
-            }
+            // After an unanswered rotation the service may accept only the other key.
+            if (!deregister(record, key)) context.keyUnder(KeyAlias.other(key.alias, context.appId))?.let { deregister(record, it) }
         }
+    }
+
+    /** Returns false if another key may do what this one cannot. */
+    private suspend fun deregister(record: IdentityRecord, key: KeyReference): Boolean = try {
+        context.signedCall(Route.DEVICE, record, key, deadline = LIMIT)
+        true
+    } catch (error: SynheartAuthException) {
+        error !is SynheartAuthException.KeyInvalidated && !error.isSuspicion && !error.isInvalidSignature
     }
 
     private companion object {

@@ -157,7 +157,7 @@ internal class Rotator(private val context: IdentityContext) {
 
     private suspend fun prove(key: PublicKey, alias: String, record: IdentityRecord): NewKey {
         val message = rotationProofMessage(record.device(), key.base64)
-        return NewKey(key, context.sign(alias, message))
+        return NewKey(key, context.sign(KeyReference(alias, key.thumbprint), message))
     }
 
     private suspend fun send(newKey: NewKey, record: IdentityRecord, evidence: Evidence?): Long {
@@ -168,7 +168,7 @@ internal class Rotator(private val context: IdentityContext) {
         )
         val copies = AtomicInteger()
         try {
-            return context.signedCall(Route.ROTATE_KEY, record, record.signingKey().alias, body) { timestamp ->
+            return context.signedCall(Route.ROTATE_KEY, record, record.signingKey(), body) { timestamp ->
                 copies.incrementAndGet()
                 ledger.apply(IdentityEvent.RotationSending(newKey.publicKey.thumbprint, timestamp))
             }.read(::rotateAnswer)
@@ -270,12 +270,12 @@ internal class Rotator(private val context: IdentityContext) {
      * `KEY_INVALIDATED` if the old key is lost and the new one gets no status: the identity has no key then. */
     private suspend fun statusByEitherKey(pending: JournalEntry.Rotation, record: IdentityRecord): DeviceStatus? {
         var lost: KeyReference? = null
-        for (alias in listOfNotNull(record.key?.alias, pending.alias)) {
+        for (key in listOfNotNull(record.key, pending.thumbprint?.let { KeyReference(pending.alias, it) })) {
             try {
-                return context.signedCall(Route.STATUS, record, alias).read(::statusAnswer)
+                return context.signedCall(Route.STATUS, record, key).read(::statusAnswer)
             } catch (error: SynheartAuthException) {
                 if (error is SynheartAuthException.KeyInvalidated) {
-                    if (alias == record.key?.alias) lost = record.key
+                    if (key == record.key) lost = key
                 } else if (!error.isInvalidSignature) {
                     throw error
                 }
