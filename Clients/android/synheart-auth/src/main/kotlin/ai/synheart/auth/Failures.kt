@@ -47,7 +47,7 @@ internal enum class Remedy {
     /** Register again and sign again. */
     REGISTER,
 
-    /** Finish an interrupted rotation and sign again. Without one, do as for [CONFIRM]. */
+    /** Sign again if the key was replaced meanwhile, or by finishing an unsettled rotation. Otherwise do as for [CONFIRM]. */
     FINISH_ROTATION,
 
     /** Confirm the verdict by a status request, if it came from another origin than the auth service. */

@@ -1,10 +1,75 @@
 package ai.synheart.auth
 
+import kotlinx.coroutines.CompletableDeferred
+import kotlinx.coroutines.async
+import kotlinx.coroutines.coroutineScope
+import kotlinx.coroutines.delay
 import org.junit.Assert.assertEquals
 import org.junit.Test
 
 /** A rotation that the service has committed, or may still commit, and that the client has not settled. */
 class UnsettledRotationTest {
+    private class Operation(val path: String, val run: suspend World.() -> Any?)
+
+    private val operations = listOf(
+        Operation(World.TOKEN) { client.deviceToken(appId) },
+        Operation(World.STATUS) { client.status(appId) },
+        Operation(World.STATUS) { assertEquals(200, send().status) },
+    )
+
+    @Test
+    fun `a request of the old key finishes a rotation whose answer was lost, while its next attempt is paused`() {
+        for (operation in operations) World.run {
+            register()
+            val pause = CompletableDeferred<Unit>()
+            phone.sleeper.onRetry = { pause.await() }
+            loseAnswer(World.ROTATE)
+            coroutineScope {
+                val rotation = async { client.rotateKey(appId) }
+                while (phone.sleeper.pauses.isEmpty()) delay(2)
+                // The old key still gets a status for a minute.
+                if (operation.path == World.STATUS) answer(World.STATUS, refusal(401, "INVALID_SIGNATURE"))
+                operation.run(this@run)
+                pause.complete(Unit)
+                rotation.await()
+            }
+            assertEquals(2, count(World.ROTATE))
+            expectWorking()
+        }
+    }
+
+    @Test
+    fun `a request of the old key that arrives after the rotation is signed again`() {
+        for (operation in operations) World.run {
+            register()
+            // With this reason the old key gets nothing any more.
+            at(operation.path) { send ->
+                client.rotateKey(appId, RotationReason.COMPROMISE)
+                send()
+            }
+            val before = count(operation.path)
+            operation.run(this)
+            assertEquals(before + 2, count(operation.path))
+        }
+    }
+
+    @Test
+    fun `a refused signature is repeated once, and only if the key changed`() {
+        for (operation in operations) World.run {
+            register()
+            answer(operation.path, refusal(401, "INVALID_SIGNATURE"))
+            expect<SynheartAuthException.ServerError>(Recovery.RESET) { operation.run(this) }
+            assertEquals(1, count(operation.path))
+            for (attempt in 1..2) at(operation.path) {
+                client.rotateKey(appId)
+                refusal(401, "INVALID_SIGNATURE")
+            }
+            expect<SynheartAuthException.ServerError>(Recovery.RESET) { operation.run(this) }
+            assertEquals(3, count(operation.path))
+            expectWorking()
+        }
+    }
+
     @Test
     fun `a reset after an unanswered rotation deregisters the device, under each scheme`() {
         for (scheme in SignatureScheme.entries) World.run {

@@ -92,7 +92,7 @@ internal class AuthenticatedSend(
         while (true) {
             life.remaining()
             val used = context.scheme(scheme, context.ledger.load())
-            val answer = try {
+            val (answer, key) = try {
                 signAndSend(used)
             } catch (error: SynheartAuthException) {
                 if (error.remedy != Remedy.REGISTER || !recovered.add(error.code)) throw error
@@ -118,8 +118,8 @@ internal class AuthenticatedSend(
                 Remedy.ASSERT ->
                     throw failure(OwnCode.ATTESTATION_UNAVAILABLE, "this device has no App Attest key to assert with", verdict)
                 Remedy.FINISH_ROTATION, Remedy.CONFIRM -> {
-                    // If the answer to a rotation was lost, the service may have the other key.
-                    if (!isRepeated && verdict.remedy == Remedy.FINISH_ROTATION && identity.finishRotation()) continue
+                    // During a rotation, and after one whose answer was lost, the service may have the other key.
+                    if (!isRepeated && verdict.remedy == Remedy.FINISH_ROTATION && identity.hasReplaced(key)) continue
                     confirmed(verdict)?.let { throw it }
                     return answer
                 }
@@ -128,7 +128,8 @@ internal class AuthenticatedSend(
         }
     }
 
-    private suspend fun signAndSend(scheme: SignatureScheme): HttpResponse {
+    /** The answer, and the key that signed. */
+    private suspend fun signAndSend(scheme: SignatureScheme): Pair<HttpResponse, KeyReference> {
         problemOfHostHeaders(request.headers, scheme)?.let { throw failure(OwnCode.SIGNING_FAILED, "the request's headers: $it") }
         val signed = sign(scheme)
         val method = if (scheme == SignatureScheme.ONE) request.method.upperAscii() else request.method
@@ -143,7 +144,7 @@ internal class AuthenticatedSend(
         }
         keep(answer)
         if (answer.isRefusedUnseen) mayHaveHappened = before
-        return answer
+        return answer to signed.key
     }
 
     /** Notes that a copy is being sent, unless the caller was already told whether one was. Returns the state before. */

@@ -136,11 +136,39 @@ internal class DeviceIdentity(val context: IdentityContext, private val scope: C
         operation.outcome()
     }
 
-    /** Finishes an interrupted rotation. Returns false if there is none. */
-    suspend fun finishRotation(): Boolean {
-        val pending = context.ledger.load().journal as? JournalEntry.Rotation ?: return false
-        rotate(pending.reason)
-        return true
+    /**
+     * Whether a request may be signed again after the service refused the signature of this key: the current key is another one.
+     * If a rotation is unsettled, the service may have its new key, so this function makes one more attempt at it.
+     */
+    suspend fun hasReplaced(key: KeyReference): Boolean {
+        val record = context.ledger.load()
+        if (record.key != key) return true
+        if (record.journal !is JournalEntry.Rotation) return false
+        // It does not join a running rotation, which may pause for minutes between its attempts.
+        start {
+            context.exclusively {
+                val entry = context.ledger.load().journal
+                if (entry is JournalEntry.Rotation) Rotator(context).attempt(entry.reason)
+            }
+        }.outcome()
+        return context.ledger.load().key != key
+    }
+
+    /** Calls the service with the current key. If the service refuses a key that was just replaced, calls it once more. */
+    private suspend fun <Value> call(
+        keyOf: (IdentityRecord) -> KeyReference = IdentityRecord::signingKey, body: suspend (IdentityRecord, KeyReference) -> Value,
+    ): Value {
+        var signed: KeyReference? = null
+        val call: suspend (IdentityRecord, KeyReference) -> Value = { record, key ->
+            signed = key
+            body(record, key)
+        }
+        return try {
+            context.signAsCurrent(keyOf, call)
+        } catch (error: SynheartAuthException) {
+            if (!error.isInvalidSignature || signed?.let { hasReplaced(it) } != true) throw error
+            context.signAsCurrent(keyOf, call)
+        }
     }
 
     suspend fun maintain() {
@@ -169,7 +197,7 @@ internal class DeviceIdentity(val context: IdentityContext, private val scope: C
         }
     }
 
-    suspend fun status(): DeviceStatus = context.signAsCurrent(
+    suspend fun status(): DeviceStatus = call(
         // A pending device has a status too.
         keyOf = { record -> record.key?.takeIf { record.identity != Identity.NONE } ?: record.signingKey() },
     ) { record, key -> context.signedCall(Route.STATUS, record, key).read(::statusAnswer) }
@@ -197,7 +225,7 @@ internal class DeviceIdentity(val context: IdentityContext, private val scope: C
         var hasRotated = false
         while (true) {
             try {
-                val entry = context.signAsCurrent { record, key ->
+                val entry = call { record, key ->
                     val answer = context.signedCall(Route.TOKEN, record, key, tokenRequest(audience))
                     val token = answer.read(TokenAnswer::parse)
                     TokenCache.Entry(token.token, answer.sentAtMillis, token.lifeSeconds.coerceIn(0, 600) * 1000, key.thumbprint)
