@@ -219,6 +219,9 @@ internal class TestSleeper(private val clock: TestClock) : Sleeper {
     var onRetry: suspend (Duration) -> Unit = {}
 
     @Volatile
+    var onTurn: suspend () -> Unit = { delay(2.milliseconds) }
+
+    @Volatile
     var onDeadline: suspend (Duration) -> Unit = { awaitCancellation() }
 
     override suspend fun sleep(duration: Duration, purpose: SleepPurpose) = when (purpose) {
@@ -227,7 +230,7 @@ internal class TestSleeper(private val clock: TestClock) : Sleeper {
             clock.elapsedOffset += duration.inWholeMilliseconds
             onRetry(duration)
         }
-        SleepPurpose.TURN -> delay(2.milliseconds)
+        SleepPurpose.TURN -> onTurn()
         SleepPurpose.DEADLINE -> onDeadline(duration)
     }
 }

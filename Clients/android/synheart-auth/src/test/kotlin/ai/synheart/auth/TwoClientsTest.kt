@@ -4,11 +4,18 @@ import ai.synheart.auth.android.AndroidConfiguration
 import ai.synheart.auth.android.AndroidProof
 import ai.synheart.standins.StandInDevice
 import java.io.File
+import ai.synheart.auth.wire.hex
+import ai.synheart.auth.wire.sha256
+import kotlinx.coroutines.CompletableDeferred
 import kotlinx.coroutines.async
+import kotlinx.coroutines.awaitAll
 import kotlinx.coroutines.coroutineScope
+import kotlinx.coroutines.delay
 import kotlinx.coroutines.launch
 import kotlinx.coroutines.runBlocking
+import kotlinx.coroutines.withTimeoutOrNull
 import org.junit.Assert.assertEquals
+import org.junit.Assert.assertNotEquals
 import org.junit.Assert.assertTrue
 import org.junit.Test
 
@@ -60,6 +67,36 @@ class TwoClientsTest {
             expect<SynheartAuthException.NetworkError>(Recovery.RETRY) { register() }
         }
         other.registerDevice(appId)
+        assertEquals(1, liveDevices().size)
+    }
+
+    @Test
+    fun `a registration waits for every reset that began before it`() = World.run {
+        val first = register().deviceId
+        val reached = CompletableDeferred<Unit>()
+        val gate = CompletableDeferred<Unit>()
+        val name = sha256(appId.toByteArray()).hex()
+        val lock = phone.configuration().storage.tryLock(name, "operation")!!
+        // The first reset finds the lock taken, and is slow to try again.
+        phone.sleeper.onTurn = {
+            phone.sleeper.onTurn = { delay(2) }
+            reached.complete(Unit)
+            gate.await()
+        }
+        coroutineScope {
+            val resets = mutableListOf(async { client.resetDeviceIdentity(appId, ResetReason.USER_REQUESTED) })
+            reached.await()
+            lock.close()
+            resets += async { client.resetDeviceIdentity(appId, ResetReason.USER_REQUESTED) }
+            // Neither the second reset nor the registration may overtake the first one.
+            withTimeoutOrNull(300) { resets[1].await() }
+            val registration = async { register() }
+            withTimeoutOrNull(300) { registration.await() }
+            gate.complete(Unit)
+            resets.awaitAll()
+            assertNotEquals(first, registration.await().deviceId)
+        }
+        expectWorking()
         assertEquals(1, liveDevices().size)
     }
 

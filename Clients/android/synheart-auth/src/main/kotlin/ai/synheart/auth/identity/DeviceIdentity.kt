@@ -39,6 +39,7 @@ internal class DeviceIdentity(val context: IdentityContext, private val scope: C
     private var registration: Running<Registration>? = null
     private var rotation: Running<KeyRotation>? = null
     private var rotationReason = RotationReason.SCHEDULED
+    /** The latest reset. It ends after all earlier ones. */
     private var resetting: Deferred<Result<Unit>>? = null
     private var isMaintained = false
     private val fetches = HashMap<String, Deferred<Result<DeviceToken>>>()
@@ -116,24 +117,29 @@ internal class DeviceIdentity(val context: IdentityContext, private val scope: C
         rotate(context.ledger.load().rotationDemand?.reason ?: RotationReason.SCHEDULED)
     }
 
+    /** Runs after all earlier resets. */
     suspend fun reset(reason: ResetReason) {
-        val operation = start {
-            context.exclusively {
-                // This reset holds the lock, so the other operations only wait and can be ended.
-                synchronized(this) {
-                    registration?.backOff?.end()
-                    rotation?.backOff?.end()
-                    registration = null
-                    rotation = null
-                }
-                Resetter(context).reset(reason)
-            }
-        }
-        synchronized(this) {
+        val operation = synchronized(this) {
             tokens.clear()
-            resetting = operation
+            val earlier = resetting
+            start {
+                // An earlier reset must not wipe the identity that is registered after this one.
+                earlier?.join()
+                context.exclusively {
+                    endOperations()
+                    Resetter(context).reset(reason)
+                }
+            }.also { resetting = it }
         }
         operation.outcome()
+    }
+
+    /** Ends the other operations. The caller, a reset, holds the lock, so they only wait. */
+    private fun endOperations() = synchronized(this) {
+        registration?.backOff?.end()
+        rotation?.backOff?.end()
+        registration = null
+        rotation = null
     }
 
     /**
