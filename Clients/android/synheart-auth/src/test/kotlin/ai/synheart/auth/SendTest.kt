@@ -211,6 +211,17 @@ class SendTest {
     }
 
     @Test
+    fun `a scheme that was refused as unsupported does not raise the floor`() = World.run {
+        register()
+        // An app without authorities has no scheme 2.
+        answer(World.STATUS, refusal(400, "UNSUPPORTED_SIG_VERSION"))
+        assertEquals(400, send(scheme = SignatureScheme.TWO).status)
+        assertEquals(SignatureScheme.ONE, record().schemeFloor)
+        send(scheme = SignatureScheme.TWO)
+        assertEquals(SignatureScheme.TWO, record().schemeFloor)
+    }
+
+    @Test
     fun `the deadline bounds the whole call`() = World.run {
         register()
         phone.sleeper.onDeadline = { delay(it) }

@@ -1,6 +1,9 @@
 package ai.synheart.auth
 
 import ai.synheart.auth.android.AndroidProof
+import ai.synheart.auth.identity.IdentityRecord
+import ai.synheart.auth.wire.hex
+import ai.synheart.auth.wire.sha256
 import java.util.concurrent.CopyOnWriteArrayList
 import kotlin.time.Duration.Companion.seconds
 import kotlinx.coroutines.runBlocking
@@ -78,6 +81,10 @@ internal class World(val phone: TestPhone, val appId: String) {
     fun passTwoSeconds() {
         phone.clock.elapsedOffset += 2_000
     }
+
+    /** The record as it is stored. */
+    fun record(): IdentityRecord =
+        IdentityRecord.parse(phone.configuration().storage.read(sha256(appId.toByteArray()).hex())!!, appId)
 
     /** The rows of the app's devices that are not deregistered. */
     fun liveDevices() = service.devices(appId).filter { it.string("status") != "deregistered" }

@@ -8,6 +8,7 @@ import ai.synheart.auth.HttpTransport
 import ai.synheart.auth.MeasuredBody
 import ai.synheart.auth.OwnCode
 import ai.synheart.auth.Remedy
+import ai.synheart.auth.ServiceCode
 import ai.synheart.auth.SignatureScheme
 import ai.synheart.auth.Situation
 import ai.synheart.auth.SynheartAuthException
@@ -102,7 +103,7 @@ internal class AuthenticatedSend(
             applyDemands(answer)
             val verdict = verdict(answer)
             if (verdict == null) {
-                noteScheme(used)
+                if (!answer.refusesScheme) noteScheme(used)
                 return answer
             }
             val isRepeated = !recovered.add(verdict.code)
@@ -206,6 +207,9 @@ internal class AuthenticatedSend(
         /** Whether the answer is a refusal before the request was accepted. */
         val HttpResponse.isRefusedUnseen: Boolean
             get() = status in 400..499 && status != 429 && refusal.let { it != null && it.code != OwnCode.NONCE_REPLAY.text }
+
+        /** Whether the service does not accept the scheme that signed: it raises no floor. */
+        val HttpResponse.refusesScheme: Boolean get() = refusal?.code == ServiceCode.UNSUPPORTED_SIG_VERSION.text
 
         /** Whether the verdict would end the identity, so that the auth service must confirm it. */
         val SynheartAuthException.endsIdentity: Boolean get() = remedy == Remedy.FINISH_ROTATION || remedy == Remedy.CONFIRM
