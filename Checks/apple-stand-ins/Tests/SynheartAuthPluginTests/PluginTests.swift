@@ -142,7 +142,7 @@ struct PluginTests {
         #expect(answer.details["fromService"] as? NSNumber == NSNumber(value: true))
     }
 
-    @Test func `an answer that does not fit the channel is ANSWER_TOO_LARGE`() async throws {
+    @Test func `an answer that does not fit the channel is ANSWER_TOO_LARGE, and its request may have happened`() async throws {
         client.fake.set(.registered, appID: "app")
         _ = try await client.fake.registerDevice(appID: "app")
         let headers = HeaderFields((0..<257).map { ("X-\($0)", "y") })
@@ -156,6 +156,7 @@ struct PluginTests {
                 "timeoutMs": NSNumber(value: 1000), "maximumAnswer": NSNumber(value: 0),
             ]))
         #expect(answer.code == "ANSWER_TOO_LARGE")
+        #expect(answer.details["mayHaveHappened"] as? NSNumber == NSNumber(value: true))
     }
 
     // MARK: Configuration

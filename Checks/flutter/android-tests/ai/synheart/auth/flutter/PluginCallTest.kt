@@ -152,9 +152,13 @@ class PluginCallTest {
     }
 
     @Test
-    fun `an answer that does not fit the channel is ANSWER_TOO_LARGE`() {
-        client.answer = HttpResponse(200, List(257) { "X" to "y" }, ByteArray(0))
-        assertEquals("ANSWER_TOO_LARGE", (engine.call("send", request) as Answer.Failure).code)
+    fun `an answer that does not fit the channel is ANSWER_TOO_LARGE, and its request may have happened`() {
+        for (headers in listOf(List(257) { "X" to "y" }, listOf("X".repeat(257) to "y"), listOf("X" to "y".repeat(16_385)))) {
+            client.answer = HttpResponse(200, headers, ByteArray(0))
+            val sent = engine.call("send", request) as Answer.Failure
+            assertEquals("ANSWER_TOO_LARGE", sent.code)
+            assertEquals(true, fields(sent.details)["mayHaveHappened"])
+        }
     }
 
     @Test

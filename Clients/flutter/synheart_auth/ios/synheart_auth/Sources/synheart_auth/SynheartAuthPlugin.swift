@@ -105,8 +105,9 @@ public final class SynheartAuthPlugin: NSObject, @preconcurrency FlutterPlugin, 
                 guard name == "send" else {
                     return FlutterError(code: Contract.malformed, message: error.message, details: nil)
                 }
+                // The server has answered, so the request may have taken effect.
                 throw SynheartAuthError.fromCode(
-                    "ANSWER_TOO_LARGE", "the answer does not fit the channel: \(error.message)")
+                    "ANSWER_TOO_LARGE", "the answer does not fit the channel: \(error.message)", mayHaveHappened: true)
             }
             return value
         } catch let error as ConfiguredOtherwise {

@@ -120,8 +120,7 @@ public class SynheartAuthPlugin internal constructor(
     private suspend fun reply(client: AuthClient, name: String, method: Call, fields: Fields): Reply =
         try {
             val value = call(client, name, fields).takeIf { method.result != null }
-            method.result?.let { checkResult(name, it, value) }
-            Reply { it.success(value) }
+            method.result?.let { unfit(name, it, value) } ?: Reply { it.success(value) }
         } catch (_: CancellationException) {
             CANCELLED
         } catch (error: ConfiguredOtherwise) {
@@ -132,14 +131,16 @@ public class SynheartAuthPlugin internal constructor(
             Reply { it.error(Contract.MALFORMED, error.message, null) }
         }
 
-    private fun checkResult(name: String, shape: Shape, value: Any?) {
-        try {
-            shape.check(value, name)
-        } catch (error: MalformedMessage) {
-            // An answer of another server may have any size. The plugin itself makes all other results.
-            if (name != "send") throw error
-            throw SynheartAuthException.fromCode("ANSWER_TOO_LARGE", "the answer does not fit the channel: ${error.message}")
-        }
+    /** The reply in place of a result that does not fit the channel; null if it fits. */
+    private fun unfit(name: String, shape: Shape, value: Any?): Reply? = try {
+        shape.check(value, name)
+        null
+    } catch (error: MalformedMessage) {
+        // An answer of another server may have any size. The plugin itself makes all other results.
+        if (name != "send") throw error
+        val tooLarge = SynheartAuthException.fromCode("ANSWER_TOO_LARGE", "the answer does not fit the channel: ${error.message}")
+        // The server has answered, so the request may have taken effect.
+        failure(tooLarge, mayHaveHappened = true)
     }
 
     private suspend fun call(client: AuthClient, name: String, fields: Fields): Any? = when (name) {
@@ -216,13 +217,13 @@ private fun interface Reply {
     operator fun invoke(result: MethodChannel.Result)
 }
 
-private fun failure(error: SynheartAuthException): Reply {
+private fun failure(error: SynheartAuthException, mayHaveHappened: Boolean = error.mayHaveHappened): Reply {
     val transition = error as? SynheartAuthException.InvalidStateTransition
     val details = mapOf(
         "recovery" to error.recovery.wire,
         "retryAfterMs" to error.retryAfter?.inWholeMilliseconds,
         "fromService" to (error is SynheartAuthException.ServerError),
-        "mayHaveHappened" to error.mayHaveHappened,
+        "mayHaveHappened" to mayHaveHappened,
         "from" to transition?.from?.wire,
         "to" to transition?.to?.wire,
     )
