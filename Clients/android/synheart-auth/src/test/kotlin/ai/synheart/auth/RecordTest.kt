@@ -111,6 +111,26 @@ class RecordTest {
         assertFalse(RotationSchedule.isDue(IdentityRecord(appId), 1000 * day))
     }
 
+    @Test
+    fun `a key that is dated in the future is due, unless the clocks differ by less than a day`() {
+        val now = 1_800_000_000L
+        val record = IdentityRecord(appId, IdentityState.REGISTERED, Identity.ACTIVE, deviceId, KeyReference(KeyAlias.primary(appId), "t"))
+        for ((ahead, isDue) in listOf(0L to false, 86_400L to false, 86_401L to true, 315_360_000L to true)) {
+            assertEquals("$ahead", isDue, RotationSchedule.isDue(record.copy(registeredAt = now + ahead), now))
+            assertEquals("$ahead", isDue, RotationSchedule.isDue(record.copy(registeredAt = 0, keyRotatedAt = now + ahead), now))
+        }
+    }
+
+    @Test
+    fun `a registration is dated by the service, also while the clock is ten years ahead`() {
+        for (approval in listOf("auto", "manual")) World.run(edits = arrayOf("registration.approval" to approval)) {
+            phone.clock.wallOffset = 3_650L * 86_400_000
+            register()
+            val ahead = record().registeredAt!! - System.currentTimeMillis() / 1000
+            assertTrue("$approval: $ahead s", ahead in -60..60)
+        }
+    }
+
     private fun World.storage() = phone.configuration().storage
     private fun World.name() = java.security.MessageDigest.getInstance("SHA-256").digest(appId.toByteArray()).joinToString("") { "%02x".format(it) }
 

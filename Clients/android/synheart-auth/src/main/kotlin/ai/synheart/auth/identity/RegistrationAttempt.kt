@@ -102,7 +102,7 @@ internal class RegistrationAttempt(private val context: IdentityContext) {
 
     private suspend fun send(
         evidence: AttestationEvidence, key: SigningKey, challenge: UnexpiredChallenge, nonce: ByteArray,
-    ): RegisterAnswer {
+    ): ServiceClient.Answer {
         // The service refuses a chain that names another challenge. The rest of the evidence may be enough.
         val chain = evidence.keyAttestation.takeUnless { key.isAttestationSpent }
         if (evidence.proof == null && chain == null) {
@@ -123,7 +123,7 @@ internal class RegistrationAttempt(private val context: IdentityContext) {
         )
         context.ledger.apply(IdentityEvent.RegistrationSending)
         try {
-            return context.call(Route.REGISTER, body = request).read(RegisterAnswer::parse)
+            return context.call(Route.REGISTER, body = request)
         } catch (error: SynheartAuthException) {
             throw refusal(error, key)
         }
@@ -143,8 +143,10 @@ internal class RegistrationAttempt(private val context: IdentityContext) {
     private fun spent(error: SynheartAuthException) =
         RegistrationFailure(error, Situation.KEY_ATTESTATION_SPENT.remedy, forgetsKey = true)
 
-    private suspend fun persist(answer: RegisterAnswer): Registration {
-        val now = context.serverTime(context.ledger.load())
+    private suspend fun persist(received: ServiceClient.Answer): Registration {
+        val answer = received.read(RegisterAnswer::parse)
+        // The device's clock may be off by more than the client may learn.
+        val now = received.serverTime ?: context.serverTime(context.ledger.load())
         return when (answer.status) {
             RegisterAnswer.Status.REGISTERED -> {
                 context.ledger.apply(IdentityEvent.Registered(answer.deviceId, now))

@@ -54,12 +54,15 @@ internal object RotationSchedule {
     private const val AGE_SECONDS = 90L * 86_400
     private const val JITTER_SECONDS = 9L * 86_400
 
+    /** The longest time that two clocks are apart: a key with a later date was dated by a wrong clock. */
+    private const val SKEW_SECONDS = 86_400L
+
     fun isDue(record: IdentityRecord, nowSeconds: Long): Boolean {
         if (record.identity != Identity.ACTIVE || record.deviceId == null) return false
         if (record.rotationDemand != null) return true
         val since = record.keyRotatedAt ?: record.registeredAt ?: return false
         // The id is random, so its first digits spread devices evenly, and are the same at every launch.
         val draw = record.deviceId.substring(0, 8).toLong(16)
-        return nowSeconds - since >= AGE_SECONDS - draw % JITTER_SECONDS
+        return nowSeconds - since !in -SKEW_SECONDS..<AGE_SECONDS - draw % JITTER_SECONDS
     }
 }

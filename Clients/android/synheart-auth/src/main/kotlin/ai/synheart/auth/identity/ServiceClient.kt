@@ -48,6 +48,8 @@ internal class ServiceClient(private val configuration: Configuration) {
         private val body: ByteArray,
         /** When the request was sent, on the clock that does not jump. */
         val sentAtMillis: Long,
+        /** The service's clock in unix seconds, if the answer shows it. */
+        val serverTime: Long?,
     ) {
         /** Parses the body. A body of another form does not come from the service. */
         fun <Value> read(parse: (JsonObject) -> Value): Value = try {
@@ -79,7 +81,11 @@ internal class ServiceClient(private val configuration: Configuration) {
         val offset = answer.serverTime?.let {
             ClockOffset.of(it, configuration.clock.wallMillis, configuration.clock.elapsedMillis - sentAt)
         }
-        val result = if (answer.status in 200..299) Result.success(Answer(answer.body, sentAt)) else Result.failure(answer.error().naming(configuration.origin))
+        val result = if (answer.status in 200..299) {
+            Result.success(Answer(answer.body, sentAt, answer.serverTime))
+        } else {
+            Result.failure(answer.error().naming(configuration.origin))
+        }
         return Outcome(result, offset, answer.rotationDemand)
     }
 }
