@@ -102,13 +102,6 @@ class LostKeyTest {
         expectWorking()
     }
 
-    /** The next status answer is dated after the time when a copy of the rotation could take effect. */
-    private fun World.expireCopies() = at(World.STATUS) { send ->
-        val answer = send()
-        val late = String(answer.body).replace(Regex("\"server_timestamp\":\\d+"), "\"server_timestamp\":${System.currentTimeMillis() / 1000 + 960}")
-        HttpResponse(answer.status, answer.headers, late.toByteArray())
-    }
-
     @Test
     fun `both keys lost while a copy is open call for a registration, and are no security event`() = eachLoss { lose ->
         rotateInVain()

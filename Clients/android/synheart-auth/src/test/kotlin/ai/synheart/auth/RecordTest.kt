@@ -39,6 +39,7 @@ class RecordTest {
             { IdentityEvent.RegistrationFailed(random.nextBoolean()) },
             { IdentityEvent.RotationStarted(alias, RotationReason.entries.random(random)) },
             { IdentityEvent.RotationSending(thumbprint, time) },
+            { IdentityEvent.RotationCopiesDated(time) },
             { IdentityEvent.RotationCopiesRefused },
             { IdentityEvent.RotationKeyForgotten },
             { IdentityEvent.RotationConfirmed(time) },

@@ -1,10 +1,13 @@
 package ai.synheart.auth
 
+import ai.synheart.auth.android.AndroidProof
+import kotlin.time.Duration.Companion.seconds
 import kotlinx.coroutines.CompletableDeferred
 import kotlinx.coroutines.async
 import kotlinx.coroutines.coroutineScope
 import kotlinx.coroutines.delay
 import org.junit.Assert.assertEquals
+import org.junit.Assert.assertTrue
 import org.junit.Test
 
 /** A rotation that the service has committed, or may still commit, and that the client has not settled. */
@@ -81,6 +84,29 @@ class UnsettledRotationTest {
             expect<SynheartAuthException.NetworkError>(Recovery.RETRY) { client.rotateKey(appId, RotationReason.COMPROMISE) }
             client.resetDeviceIdentity(appId, ResetReason.USER_REQUESTED)
             assertEquals("$scheme", 0, liveDevices().size)
+        }
+    }
+
+    @Test
+    fun `a copy that was dated by a clock a year ahead blocks rotations for 15 minutes, not for a year`() {
+        // The first copy is refused for its date, or never arrives.
+        val failures = listOf<suspend World.() -> Unit>(
+            { expect<SynheartAuthException.ClockSkew>(Recovery.CORRECT_CLOCK) { client.rotateKey(appId) } },
+            {
+                loseRequest(World.ROTATE, 3)
+                expect<SynheartAuthException.NetworkError>(Recovery.RETRY) { client.rotateKey(appId) }
+            },
+        )
+        for (fail in failures) World.run(AndroidProof.KEY_ATTESTATION, "keys.reattest_on_rotation" to true) {
+            register()
+            phone.clock.wallOffset = 365L * 86_400_000
+            fail()
+            phone.clock.wallOffset = 0
+            val waiting = expect<SynheartAuthException.RotationFailed>(Recovery.RETRY) { client.rotateKey(appId) }
+            assertTrue("$waiting", waiting.retryAfter!! in 800.seconds..901.seconds)
+            expireCopies()
+            client.rotateKey(appId)
+            expectWorking()
         }
     }
 }

@@ -51,6 +51,13 @@ internal class World(val phone: TestPhone, val appId: String) {
         answers.add(path to what)
     }
 
+    /** The next status answer is dated after the time when a copy of a rotation could take effect. */
+    fun expireCopies() = at(STATUS) { send ->
+        val answer = send()
+        val late = String(answer.body).replace(Regex("\"server_timestamp\":\\d+"), "\"server_timestamp\":${System.currentTimeMillis() / 1000 + 960}")
+        HttpResponse(answer.status, answer.headers, late.toByteArray())
+    }
+
     /** Drops all scripted answers: every request and answer arrives. */
     fun forgetAnswers() = answers.clear()
 

@@ -15,6 +15,7 @@ import ai.synheart.auth.failure
 import ai.synheart.auth.remedy
 import ai.synheart.auth.wire.Route
 import ai.synheart.auth.wire.TokenAnswer
+import ai.synheart.auth.wire.isInvalidSignature
 import ai.synheart.auth.wire.statusAnswer
 import ai.synheart.auth.wire.tokenRequest
 import kotlin.time.Duration

@@ -25,6 +25,9 @@ internal sealed interface IdentityEvent {
     data class RotationStarted(val alias: String, val reason: RotationReason) : IdentityEvent
     data class RotationSending(val thumbprint: String, val timestamp: Long) : IdentityEvent
 
+    /** The service's clock showed this time, so no copy was sent later: copies may be dated by a clock that was ahead. */
+    data class RotationCopiesDated(val serverTime: Long) : IdentityEvent
+
     /** The service refused every copy after it had claimed it: none can take effect later. */
     data object RotationCopiesRefused : IdentityEvent
 
@@ -77,6 +80,10 @@ internal fun IdentityRecord.after(event: IdentityEvent): IdentityRecord = when (
     is IdentityEvent.RotationStarted -> rotating(event)
     is IdentityEvent.RotationSending -> withRotation {
         copy(thumbprint = event.thumbprint, lastCopy = maxOf(lastCopy ?: event.timestamp, event.timestamp), isRefused = false)
+    }
+    is IdentityEvent.RotationCopiesDated -> {
+        val rotation = journal as? JournalEntry.Rotation
+        if (rotation?.lastCopy == null) this else copy(journal = rotation.copy(lastCopy = minOf(rotation.lastCopy, event.serverTime)))
     }
     IdentityEvent.RotationCopiesRefused -> withRotation { copy(lastCopy = null) }
     IdentityEvent.RotationKeyForgotten -> withRotation {

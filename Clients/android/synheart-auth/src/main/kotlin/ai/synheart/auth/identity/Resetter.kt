@@ -6,6 +6,7 @@ import ai.synheart.auth.Situation
 import ai.synheart.auth.SynheartAuthException
 import ai.synheart.auth.concurrency.withDeadline
 import ai.synheart.auth.wire.Route
+import ai.synheart.auth.wire.isInvalidSignature
 import kotlin.time.Duration.Companion.seconds
 
 /** Gives an identity up: tells the service if it can, deletes the keys, removes the record. The caller holds the operation lock. */

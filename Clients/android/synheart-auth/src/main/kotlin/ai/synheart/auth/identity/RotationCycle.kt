@@ -49,6 +49,9 @@ internal class RotationCycle(private val context: IdentityContext, private val r
     }
 }
 
+/** Whether a rotation with this reason does what one with the other reason would do. */
+internal fun RotationReason.covers(other: RotationReason): Boolean = this == RotationReason.COMPROMISE || other == RotationReason.SCHEDULED
+
 /** When a key is due: after 90 days, minus up to 9 days by device id, so that devices registered together rotate apart. */
 internal object RotationSchedule {
     private const val AGE_SECONDS = 90L * 86_400

@@ -9,7 +9,6 @@ import ai.synheart.auth.LogEntry
 import ai.synheart.auth.OwnCode
 import ai.synheart.auth.Remedy
 import ai.synheart.auth.RotationReason
-import ai.synheart.auth.ServiceCode
 import ai.synheart.auth.Situation
 import ai.synheart.auth.SynheartAuthException
 import ai.synheart.auth.failure
@@ -17,6 +16,8 @@ import ai.synheart.auth.remedy
 import ai.synheart.auth.wire.PublicKey
 import ai.synheart.auth.wire.Route
 import ai.synheart.auth.wire.base64Url
+import ai.synheart.auth.wire.followsClaims
+import ai.synheart.auth.wire.isInvalidSignature
 import ai.synheart.auth.wire.rotateAnswer
 import ai.synheart.auth.wire.rotateRequest
 import ai.synheart.auth.wire.rotationNonce
@@ -173,6 +174,7 @@ internal class Rotator(private val context: IdentityContext) {
                 ledger.apply(IdentityEvent.RotationSending(newKey.publicKey.thumbprint, timestamp))
             }.read(::rotateAnswer)
         } catch (error: SynheartAuthException) {
+            if (error is SynheartAuthException.ClockSkew) error.failure.serverTime?.let { ledger.tryApply(IdentityEvent.RotationCopiesDated(it)) }
             // The only copy was claimed and then refused, so it cannot take effect later.
             if (pending.lastCopy == null && copies.get() == 1 && error.followsClaims) ledger.apply(IdentityEvent.RotationCopiesRefused)
             throw error
@@ -252,8 +254,9 @@ internal class Rotator(private val context: IdentityContext) {
 
     private suspend fun giveUpIfNoCopyCanArrive(pending: JournalEntry.Rotation, serverTime: Long) {
         // If no copy can arrive any more, do not wait.
-        val remaining = pending.lastCopy?.let { it + LIFE_OF_A_COPY_SECONDS - serverTime } ?: -1
+        val remaining = pending.lastCopy?.let { minOf(it, serverTime) + LIFE_OF_A_COPY_SECONDS - serverTime } ?: -1
         if (remaining >= 0) {
+            ledger.apply(IdentityEvent.RotationCopiesDated(serverTime))
             suspendRotation(isRefused = true)
             throw failure(OwnCode.ROTATION_FAILED, "the service kept the old key", retryAfter = minOf(remaining + 1, 3600).seconds)
         }
@@ -294,13 +297,3 @@ internal class Rotator(private val context: IdentityContext) {
         const val LIFE_OF_A_COPY_SECONDS = 15 * 60L
     }
 }
-
-/** Whether a rotation with this reason does what one with the other reason would do. */
-internal fun RotationReason.covers(other: RotationReason): Boolean = this == RotationReason.COMPROMISE || other == RotationReason.SCHEDULED
-
-internal val SynheartAuthException.isInvalidSignature: Boolean get() = failure.code == ServiceCode.INVALID_SIGNATURE
-
-/** Whether the service refuses like this only after it has claimed the request: the same copy is a replay if it comes again. */
-private val SynheartAuthException.followsClaims: Boolean
-    get() = this is SynheartAuthException.AttestationFailed || failure.code == ServiceCode.ATTESTATION_REQUIRED ||
-        failure.code == ServiceCode.ASSERTION_REQUIRED

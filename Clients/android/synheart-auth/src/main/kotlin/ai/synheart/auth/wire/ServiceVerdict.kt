@@ -82,6 +82,13 @@ internal fun HttpResponse.error(): SynheartAuthException {
 internal fun SynheartAuthException.naming(origin: RequestOrigin): SynheartAuthException =
     if (remedy != Remedy.REPORT) this else failure(failure.code, "the service at ${origin.text} is not configured for this origin: $message", this)
 
+internal val SynheartAuthException.isInvalidSignature: Boolean get() = failure.code == ServiceCode.INVALID_SIGNATURE
+
+/** Whether the service refuses like this only after it has claimed the request: the same copy is a replay if it comes again. */
+internal val SynheartAuthException.followsClaims: Boolean
+    get() = this is SynheartAuthException.AttestationFailed || failure.code == ServiceCode.ATTESTATION_REQUIRED ||
+        failure.code == ServiceCode.ASSERTION_REQUIRED
+
 private fun HttpResponse.errorBody(): Refusal? = try {
     val json = JsonObject.parse(body)
     Refusal(json.string("error"), json.optionalString("message").orEmpty(), json.long("server_timestamp"))
