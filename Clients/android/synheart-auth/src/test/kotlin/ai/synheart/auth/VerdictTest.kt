@@ -50,6 +50,7 @@ class VerdictTest {
     private class Phone : DeviceKeyStore, RecordStorage, DeviceClock {
         val appId = "com.example.app"
         val alias = KeyAlias.primary(appId)
+        val name = sha256(appId.toByteArray()).hex()
         private val pair = KeyPairGenerator.getInstance("EC").apply { initialize(ECGenParameterSpec("secp256r1")) }.generateKeyPair()
         private val records = ConcurrentHashMap<String, ByteArray>()
         private val locks = ConcurrentHashMap.newKeySet<String>()
@@ -72,7 +73,7 @@ class VerdictTest {
                 appId, IdentityState.REGISTERED, Identity.ACTIVE, "123e4567-e89b-42d3-a456-426614174000", key, registeredAt = 1_790_000_000,
                 authOrigin = "https://auth.example.com",
             )
-            records[sha256(appId.toByteArray()).hex()] = record.toBytes()
+            records[name] = record.toBytes()
         }
 
         private fun sleeper() = Sleeper { duration, purpose ->
@@ -227,6 +228,38 @@ class VerdictTest {
         phone.answer = { DeviceKeyStoreException(Code.FAILED) }
         val again = phone.sign(second) as SynheartAuthException.KeystoreError
         assertEquals(2_000L, again.retryAfter?.inWholeMilliseconds)
+    }
+
+    @Test
+    fun `a suspicion of another running process counts 2 s after this one saw it`() {
+        val phone = Phone()
+        val (first, second) = phone.launch() to phone.launch()
+        assertEquals(IdentityState.REGISTERED, runBlocking { second.state(phone.appId) })
+        phone.elapsedMillis += 60_000
+        phone.answer = { DeviceKeyStoreException(Code.FAILED) }
+        assertTrue(phone.sign(first) is SynheartAuthException.KeystoreError)
+        phone.elapsedMillis += 5
+        val early = phone.sign(second) as SynheartAuthException.KeystoreError
+        assertEquals(2_000L, early.retryAfter?.inWholeMilliseconds)
+        phone.elapsedMillis += 1_999
+        assertTrue(phone.sign(second) is SynheartAuthException.KeystoreError)
+        phone.elapsedMillis += 1
+        assertTrue(phone.sign(second) is SynheartAuthException.KeyInvalidated)
+    }
+
+    @Test
+    fun `damage that another running process noted counts 2 s after this one saw it`() {
+        val phone = Phone()
+        val (first, second) = phone.launch() to phone.launch()
+        assertEquals(IdentityState.REGISTERED, runBlocking { second.state(phone.appId) })
+        phone.elapsedMillis += 60_000
+        phone.write(phone.name, "no record".toByteArray())
+        assertTrue(phone.sign(first) is SynheartAuthException.StorageError)
+        phone.elapsedMillis += 5
+        val early = phone.sign(second) as SynheartAuthException.StorageError
+        assertEquals(2_000L, early.retryAfter?.inWholeMilliseconds)
+        phone.elapsedMillis += 2_000
+        assertTrue(phone.sign(second) is SynheartAuthException.KeyInvalidated)
     }
 
     @Test

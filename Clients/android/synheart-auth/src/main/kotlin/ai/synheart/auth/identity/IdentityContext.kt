@@ -23,6 +23,7 @@ import ai.synheart.auth.wire.PublicKey
 import ai.synheart.auth.wire.Route
 import ai.synheart.auth.wire.challengeRequest
 import ai.synheart.auth.wire.rawSignature
+import java.io.Closeable
 import java.util.concurrent.ConcurrentHashMap
 import kotlin.time.Duration
 import kotlin.time.Duration.Companion.seconds
@@ -251,6 +252,14 @@ internal class IdentityContext(val appId: String, val configuration: Configurati
 
 internal val SignatureScheme.other: SignatureScheme
     get() = if (this == SignatureScheme.ONE) SignatureScheme.TWO else SignatureScheme.ONE
+
+/** Releases a lock. It ends with the process at the latest, so a failure must not end an operation. */
+internal fun Closeable.release() {
+    try {
+        close()
+    } catch (_: Exception) {
+    }
+}
 
 /** The same error for a clock that is further off than the client may learn. */
 internal fun unlearnableClock(error: SynheartAuthException): SynheartAuthException = failure(

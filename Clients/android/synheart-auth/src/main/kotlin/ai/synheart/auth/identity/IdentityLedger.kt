@@ -36,6 +36,7 @@ internal class IdentityLedger(
     private val nameOfDamage = sha256("$appId\u0000damaged".toByteArray()).hex()
     private val storage = configuration.storage
     private val calls = configuration.storageCalls
+    val seenSuspicions = SeenSuspicions(configuration.launch)
 
     private class Known(val version: RecordVersion, val record: IdentityRecord)
 
@@ -89,6 +90,7 @@ internal class IdentityLedger(
                 val record = reading.bytes?.let { decode(it) } ?: IdentityRecord(appId)
                 known = reading.version?.let { Known(it, record) }
                 hasSuspicions = record.suspicions.isNotEmpty()
+                seenSuspicions.note(record.suspicions.values)
                 changes.noteState(appId, record.state)
                 return record
             } catch (error: StorageException) {
@@ -244,8 +246,7 @@ internal class IdentityLedger(
     private suspend fun damaged(bytes: ByteArray?, cause: Exception): IdentityRecord {
         hasDamage = true
         val subject = bytes?.let { sha256(it).hex() } ?: "unreadable"
-        val history = damage(subject)
-        val remaining = history?.let(configuration.launch::remainingMillis)
+        val remaining = damage(subject)?.let(seenSuspicions::remainingMillis)
         val verdict = VerdictTable.verdict(PlatformAnswer.SUSPICIOUS, remaining, Canaries.WORK)
         if (verdict !is Verdict.Suspected) {
             return IdentityRecord(appId, state = IdentityState.KEY_INVALID).also { changes.noteState(appId, it.state) }
@@ -269,7 +270,7 @@ internal class IdentityLedger(
     /** The suspicion about the record itself, which the record cannot hold. */
     private suspend fun damage(subject: String): Suspicion? = try {
         val note = call(CallKind.READ_RECORD) { storage.read(nameOfDamage) }
-        note?.let { JsonObject.parse(it).optionalObject(subject) }?.let { suspicion(subject, it) }
+        note?.let { JsonObject.parse(it).optionalObject(subject) }?.let { suspicion(subject, it) }?.also { seenSuspicions.note(listOf(it)) }
     } catch (_: StorageException) {
         null
     } catch (_: FormException) {
@@ -295,13 +296,5 @@ internal class IdentityLedger(
     private companion object {
         val LOCK_PAUSE = 20.milliseconds
         const val LOCK_ATTEMPTS = 6_000
-    }
-}
-
-/** Releases a lock. It ends with the process at the latest, so a failure must not end an operation. */
-internal fun Closeable.release() {
-    try {
-        close()
-    } catch (_: Exception) {
     }
 }

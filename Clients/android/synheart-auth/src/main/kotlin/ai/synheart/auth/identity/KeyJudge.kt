@@ -50,7 +50,7 @@ internal class KeyJudge(private val configuration: Configuration, private val le
         val record = ledger.loadOfAnyOrigin()
         // Another process has replaced the key meanwhile, so the answer is about a key that is no longer in use.
         if (alias !in record.knownAliases) throw lost(null)
-        return record.suspicions[alias]?.let(configuration.launch::remainingMillis)
+        return record.suspicions[alias]?.let(ledger.seenSuspicions::remainingMillis)
     }
 
     /** The second suspicious answer counts only if the canaries work and the key still does not. */

@@ -33,16 +33,37 @@ internal data class Suspicion(val subject: String, val launch: String, val atMil
 /** The data of a process that verdicts need. */
 internal class Launch(private val clock: DeviceClock) {
     private val id by lazy { UUID.randomUUID().toString() }
-    private val startedAtMillis = clock.elapsedMillis
+    val startedAtMillis: Long = clock.elapsedMillis
+    val nowMillis: Long get() = clock.elapsedMillis
 
     /** A suspicion that begins now. */
     fun suspicion(subject: String) = Suspicion(subject, id, clock.elapsedMillis)
 
-    /** How long until a suspicion may be confirmed. A suspicion of an earlier process is dated to the start of this one. */
-    fun remainingMillis(suspicion: Suspicion): Long {
-        val since = if (suspicion.launch == id) suspicion.atMillis else startedAtMillis
-        return since + VerdictTable.DISTANCE_MILLIS - clock.elapsedMillis
+    /** How long until a suspicion may be confirmed. One of another process is dated to the time when this one [saw][seenAtMillis] it. */
+    fun remainingMillis(suspicion: Suspicion, seenAtMillis: Long): Long {
+        val since = if (suspicion.launch == id) suspicion.atMillis else seenAtMillis
+        return since + VerdictTable.DISTANCE_MILLIS - nowMillis
     }
+}
+
+/** When this process first saw the suspicions about one identity. */
+internal class SeenSuspicions(private val launch: Launch) {
+    // Guarded by this object's monitor.
+    private val seen = HashMap<Suspicion, Long>()
+    private var hasRead = false
+
+    /**
+     * Notes the suspicions that were just read. Those of the first reading are of earlier processes, and are dated to the start of this
+     * one. Later ones are of another running process.
+     */
+    fun note(suspicions: Collection<Suspicion>): Unit = synchronized(this) {
+        for (suspicion in suspicions) seen.getOrPut(suspicion) { if (hasRead) launch.nowMillis else launch.startedAtMillis }
+        hasRead = true
+    }
+
+    /** How long until a suspicion may be confirmed. */
+    fun remainingMillis(suspicion: Suspicion): Long =
+        launch.remainingMillis(suspicion, synchronized(this) { seen[suspicion] } ?: launch.startedAtMillis)
 }
 
 /** The meaning of an answer for the identity. */
