@@ -263,6 +263,22 @@ class VerdictTest {
     }
 
     @Test
+    fun `an answer about a key that another process has just replaced says nothing about the new one`() {
+        for (code in listOf(Code.INVALIDATED, Code.FAILED)) {
+            val phone = Phone()
+            val auth = phone.launch()
+            val other = IdentityRecord.parse(phone.read(phone.name)!!, phone.appId).copy(key = KeyReference(phone.alias, "another"))
+            phone.answer = {
+                phone.answer = { null }
+                phone.write(phone.name, other.toBytes())
+                DeviceKeyStoreException(code)
+            }
+            assertEquals("$code", null, phone.sign(auth))
+            assertEquals("$code", other, IdentityRecord.parse(phone.read(phone.name)!!, phone.appId))
+        }
+    }
+
+    @Test
     fun `nothing is lost while a canary fails, and the key is once they work`() {
         val phone = Phone()
         phone.answer = { DeviceKeyStoreException(Code.FAILED) }

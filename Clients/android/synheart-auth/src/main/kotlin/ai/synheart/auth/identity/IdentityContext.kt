@@ -94,7 +94,7 @@ internal class IdentityContext(val appId: String, val configuration: Configurati
 
     /** The referenced key; null if it is lost. Throws if it is uncertain whether it is. */
     suspend fun publicKey(reference: KeyReference): PublicKey? = try {
-        judge.ask(reference.alias, CallKind.LOAD_KEY) { store ->
+        judge.ask(reference, CallKind.LOAD_KEY) { store ->
             store.load(reference.alias)?.let(::parsed)?.takeIf { it.thumbprint == reference.thumbprint }
         }
     } catch (_: SynheartAuthException.KeyInvalidated) {
@@ -110,7 +110,7 @@ internal class IdentityContext(val appId: String, val configuration: Configurati
 
     /** Signs with a key. Throws `KEY_INVALIDATED` only if it is lost. */
     suspend fun sign(key: KeyReference, message: ByteArray): ByteArray {
-        val signature = judge.ask(key.alias, CallKind.SIGN) { it.sign(key.alias, message) }
+        val signature = judge.ask(key, CallKind.SIGN) { it.sign(key.alias, message) }
         signing { rawSignature(signature) }
         ledger.noteProof(key.alias)
         return signature

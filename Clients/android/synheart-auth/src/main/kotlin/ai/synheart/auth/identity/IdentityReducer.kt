@@ -43,14 +43,14 @@ internal sealed interface IdentityEvent {
     data class RotationDemanded(val demand: RotationDemand) : IdentityEvent
     data object KeyDisposed : IdentityEvent
 
-    /** The first suspicious answer about a key. */
-    data class KeySuspected(val suspicion: Suspicion) : IdentityEvent
+    /** The first suspicious answer about a key. Ignored unless the record still names the key. */
+    data class KeySuspected(val key: KeyReference, val suspicion: Suspicion) : IdentityEvent
 
     /** The suspected key signed. */
     data class KeyProved(val alias: String) : IdentityEvent
 
     /** Ignored unless the record still names the lost key. */
-    data class KeyLost(val alias: String) : IdentityEvent
+    data class KeyLost(val key: KeyReference) : IdentityEvent
     data object Wiped : IdentityEvent
 
     data class ResetStarted(val reason: ResetReason) : IdentityEvent
@@ -100,11 +100,10 @@ internal fun IdentityRecord.after(event: IdentityEvent): IdentityRecord = when (
     IdentityEvent.KeyDisposed -> if (journal is JournalEntry.Disposal) copy(journal = null) else this
 
     is IdentityEvent.KeySuspected ->
-        if (event.suspicion.subject !in knownAliases || event.suspicion.subject in suspicions) this
-        else copy(suspicions = suspicions + (event.suspicion.subject to event.suspicion))
+        if (!names(event.key) || event.key.alias in suspicions) this else copy(suspicions = suspicions + (event.key.alias to event.suspicion))
     is IdentityEvent.KeyProved -> unsuspected(event.alias)
     is IdentityEvent.KeyLost ->
-        if (identity != Identity.ACTIVE || key?.alias != event.alias) {
+        if (identity != Identity.ACTIVE || key != event.key) {
             this
         } else {
             // A key lost during a rotation passes through `registered`, as the state table demands.
@@ -120,16 +119,12 @@ internal fun IdentityRecord.after(event: IdentityEvent): IdentityRecord = when (
     is IdentityEvent.AuthOriginMoved -> copy(authOrigin = event.origin)
 }
 
-/** The keys that the record names. */
-internal val IdentityRecord.knownAliases: Set<String>
-    get() = setOfNotNull(
-        key?.alias,
-        when (val entry = journal) {
-            is JournalEntry.Registration -> entry.key.alias
-            is JournalEntry.Rotation -> entry.alias
-            else -> null
-        },
-    )
+/** Whether this key is the record's, or one that its journal names. A rotation that was not sent does not say which key it made. */
+internal fun IdentityRecord.names(key: KeyReference): Boolean = key == this.key || when (val entry = journal) {
+    is JournalEntry.Registration -> entry.key == key
+    is JournalEntry.Rotation -> entry.alias == key.alias && (entry.thumbprint ?: key.thumbprint) == key.thumbprint
+    else -> false
+}
 
 /** A record without an identity. It keeps the clock offset, which belongs to the device. */
 private fun IdentityRecord.blank() = IdentityRecord(appId, clockOffset = clockOffset)

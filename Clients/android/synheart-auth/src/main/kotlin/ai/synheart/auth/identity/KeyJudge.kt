@@ -22,35 +22,35 @@ internal class KeyJudge(private val configuration: Configuration, private val le
     private class Answer<Value>(val kind: PlatformAnswer, val value: Value?, val error: DeviceKeyStoreException?)
 
     /**
-     * Returns what [body] gets from the key of this alias. Null from [body] means that the key was not found.
+     * Returns what [body] gets from this key. Null from [body] means that the key was not found.
      *
      * @throws SynheartAuthException `KEY_INVALIDATED` only after a verdict that the key is lost. Otherwise an error
      *   with recovery `RETRY`: the key store does not work, or this is the first suspicious answer
      */
-    suspend fun <Value : Any> ask(alias: String, kind: CallKind, body: (DeviceKeyStore) -> Value?): Value {
+    suspend fun <Value : Any> ask(key: KeyReference, kind: CallKind, body: (DeviceKeyStore) -> Value?): Value {
         val first = answer(kind, body)
-        val remaining = if (first.kind == PlatformAnswer.SUSPICIOUS) remainingMillis(alias) else null
+        val remaining = if (first.kind == PlatformAnswer.SUSPICIOUS) remainingMillis(key) else null
         return when (val verdict = VerdictTable.verdict(first.kind, remaining)) {
             Verdict.Intact -> first.value!!
             Verdict.Lost -> throw lost(first.error)
             Verdict.Unwell -> throw unwell(first.error)
             is Verdict.Suspected -> {
-                if (verdict.isFirst) ledger.tryApply(IdentityEvent.KeySuspected(configuration.launch.suspicion(alias)))
+                if (verdict.isFirst) ledger.tryApply(IdentityEvent.KeySuspected(key, configuration.launch.suspicion(key.alias)))
                 throw failure(
                     Situation.KEY_SUSPECTED, "the key store does not give the key", first.error,
                     retryAfter = verdict.retryAfterMillis.milliseconds,
                 )
             }
-            Verdict.AskCanaries -> decide(alias, kind, body)
+            Verdict.AskCanaries -> decide(key.alias, kind, body)
         }
     }
 
     /** The time until a second suspicious answer about this key is believed; null if there was no first one. */
-    private suspend fun remainingMillis(alias: String): Long? {
+    private suspend fun remainingMillis(key: KeyReference): Long? {
         val record = ledger.loadOfAnyOrigin()
         // Another process has replaced the key meanwhile, so the answer is about a key that is no longer in use.
-        if (alias !in record.knownAliases) throw lost(null)
-        return record.suspicions[alias]?.let(ledger.seenSuspicions::remainingMillis)
+        if (!record.names(key)) throw lost(null)
+        return record.suspicions[key.alias]?.let(ledger.seenSuspicions::remainingMillis)
     }
 
     /** The second suspicious answer counts only if the canaries work and the key still does not. */

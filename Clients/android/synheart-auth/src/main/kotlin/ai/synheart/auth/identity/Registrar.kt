@@ -132,7 +132,7 @@ internal class Registrar(private val context: IdentityContext) {
             IdentityState.REGISTERED, IdentityState.REGISTERING -> when (record.identity) {
                 Identity.ACTIVE -> {
                     context.existingRegistration(record)?.let { return it }
-                    record.key?.let { ledger.apply(IdentityEvent.KeyLost(it.alias)) }
+                    record.key?.let { ledger.apply(IdentityEvent.KeyLost(it)) }
                     wipe()
                 }
                 Identity.PENDING -> return settlePending(record)

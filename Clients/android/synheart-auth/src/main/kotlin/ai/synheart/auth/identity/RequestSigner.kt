@@ -112,18 +112,18 @@ internal class RequestSigner(private val context: IdentityContext) {
     suspend fun <Value> signAsCurrent(
         keyOf: (IdentityRecord) -> KeyReference = IdentityRecord::signingKey, body: suspend (IdentityRecord, KeyReference) -> Value,
     ): Value {
-        var tried: String? = null
+        var tried: KeyReference? = null
         while (true) {
             val record = context.ledger.load()
             val key = keyOf(record)
-            if (tried == key.alias) {
-                context.ledger.apply(IdentityEvent.KeyLost(key.alias))
+            if (tried == key) {
+                context.ledger.apply(IdentityEvent.KeyLost(key))
                 throw keyLost()
             }
             try {
                 return body(record, key)
             } catch (error: SynheartAuthException.KeyInvalidated) {
-                tried = key.alias
+                tried = key
             }
         }
     }

@@ -219,7 +219,7 @@ internal class Rotator(private val context: IdentityContext) {
 
     /** Marks the current key as lost. Returns the error to throw. */
     private suspend fun losing(key: KeyReference): SynheartAuthException {
-        ledger.apply(IdentityEvent.KeyLost(key.alias))
+        ledger.apply(IdentityEvent.KeyLost(key))
         return keyLost()
     }
 
