@@ -123,6 +123,47 @@ actor DeviceIdentity {
         return true
     }
 
+    /// Whether the current key is another one than `key`, with which the service refused a signature. Finishes an interrupted
+    /// rotation first, because the service may have the other key.
+    func hasReplaced(_ key: IdentityRecord.KeyReference?) async throws(SynheartAuthError) -> Bool {
+        if try await context.ledger.load().key == key { _ = try await finishRotation() }
+        return try await context.ledger.load().key != key
+    }
+
+    /// Sends one of the SDK's own requests, signed with the current key. If the service refuses the signature and the key has been
+    /// replaced, signs and sends again, once.
+    ///
+    /// - Returns: The answer, and the key that signed.
+    func call(
+        _ route: Route, body: [UInt8] = []
+    ) async throws(SynheartAuthError) -> (answer: ServiceClient.Response, key: IdentityRecord.KeyReference) {
+        let first = try await attempt(route, body)
+        guard case .failure = first.result, try await hasReplaced(first.key) else {
+            return (try first.result.get(), first.key)
+        }
+        let second = try await attempt(route, body)
+        return (try second.result.get(), second.key)
+    }
+
+    /// The answer, or the refusal of a signature, and the key that signed.
+    private struct Attempt: Sendable {
+        let result: Result<ServiceClient.Response, SynheartAuthError>
+        let key: IdentityRecord.KeyReference
+    }
+
+    /// - Throws: Every failure but a refused signature.
+    private func attempt(_ route: Route, _ body: [UInt8]) async throws(SynheartAuthError) -> Attempt {
+        try await context.withCurrentKey { [context] record, key throws(SynheartAuthError) in
+            do throws(SynheartAuthError) {
+                let answer = try await context.signedCall(route, body: body, record: record, alias: key.alias)
+                return Attempt(result: .success(answer), key: key)
+            } catch {
+                guard error.remedy == .finishRotation else { throw error }
+                return Attempt(result: .failure(error), key: key)
+            }
+        }
+    }
+
     func maintain() async throws(SynheartAuthError) {
         let record = try await context.ledger.load()
         switch record.journal {
@@ -174,12 +215,7 @@ actor DeviceIdentity {
         var seen: Set<RetryTable.Remedy> = []
         while true {
             do throws(SynheartAuthError) {
-                let (answer, key) = try await context.withCurrentKey {
-                    [context] record, key throws(SynheartAuthError) in
-                    let answer = try await context.signedCall(
-                        .token, body: TokenRequest(audience: audience).bytes, record: record, alias: key.alias)
-                    return (answer, key)
-                }
+                let (answer, key) = try await call(.token, body: TokenRequest(audience: audience).bytes)
                 let response = try answer.read(TokenResponse.self)
                 let life = Duration.seconds(min(max(response.expiresIn, 0), 600))
                 tokens[audience] = TokenCache.Entry(

@@ -39,7 +39,8 @@ enum RetryTable {
         case rotate
         /// Register again and sign again.
         case register
-        /// Finish an interrupted rotation and sign again. Without one, do as for `confirm`.
+        /// Finish an interrupted rotation and sign again, or sign again with a key that has replaced the refused one. Otherwise do as
+        /// for `confirm`.
         case finishRotation
         /// Confirm the verdict by a status request, if it came from another origin than the auth service.
         case confirm

@@ -56,10 +56,9 @@ struct AuthenticatedSend: Sendable {
         var recovered: Set<SynheartAuthError.Code> = []
         while true {
             _ = try life.remaining()
-            let answer: TransportResponse
-            let used: SignatureScheme
+            let sent: SentCopy
             do throws(SynheartAuthError) {
-                (answer, used) = try await signAndSend()
+                sent = try await signAndSend()
             } catch {
                 guard recovered.insert(error.code).inserted else { throw error }
                 switch error.remedy {
@@ -69,17 +68,17 @@ struct AuthenticatedSend: Sendable {
                 }
                 continue
             }
+            let answer = sent.answer
             await applyDemands(of: answer)
             let verdict = verdict(answer)
             if verdict?.remedy != .signOtherScheme, let record = try? await context.ledger.load() {
-                await context.noteScheme(used, record)
+                await context.noteScheme(sent.scheme, record)
             }
             guard let verdict else { return answer.streamed(for: request) }
             let isRepeated = !recovered.insert(verdict.code).inserted
             switch verdict.remedy {
             case .finishRotation, .confirm:
-                // If the answer to a rotation was lost, the service may have the other key.
-                if !isRepeated, verdict.remedy == .finishRotation, try await identity.finishRotation() { continue }
+                if !isRepeated, verdict.remedy == .finishRotation, try await identity.hasReplaced(sent.key) { continue }
                 if let error = try await confirmed(verdict) { throw error }
                 return answer
             case .report: throw verdict
@@ -96,8 +95,17 @@ struct AuthenticatedSend: Sendable {
         }
     }
 
-    private func signAndSend() async throws(SynheartAuthError) -> (TransportResponse, SignatureScheme) {
-        let scheme = try context.scheme(self.scheme, for: try await context.signingRecord())
+    /// A copy that was signed, sent and answered.
+    private struct SentCopy {
+        let answer: TransportResponse
+        let scheme: SignatureScheme
+        /// The current key when the copy was signed.
+        let key: IdentityRecord.KeyReference?
+    }
+
+    private func signAndSend() async throws(SynheartAuthError) -> SentCopy {
+        let record = try await context.signingRecord()
+        let scheme = try context.scheme(self.scheme, for: record)
         if let problem = HostHeaders.problem(request.headers, scheme) {
             throw SynheartAuthError(.signingFailed, "the request's headers: \(problem)")
         }
@@ -107,11 +115,11 @@ struct AuthenticatedSend: Sendable {
             try await exchange(fields, scheme)
         }
         let asserts = asserting || context.demands.needsAssertion(place.target.path.text, at: place.origin)
-        guard asserts else { return (try await send(signed.fields), scheme) }
+        guard asserts else { return SentCopy(answer: try await send(signed.fields), scheme: scheme, key: record.key) }
         let life = life
         let answer = try await context.sendAsserting(
             signed, check: { () throws(SynheartAuthError) in _ = try life.remaining() }, send)
-        return (answer, scheme)
+        return SentCopy(answer: answer, scheme: scheme, key: record.key)
     }
 
     private func exchange(
@@ -221,9 +229,7 @@ struct AuthenticatedSend: Sendable {
     }
 
     private func status() async throws(SynheartAuthError) -> StatusResponse {
-        try await context.withCurrentKey { [context] record, key throws(SynheartAuthError) in
-            try await context.signedCall(.status, record: record, alias: key.alias).read()
-        }
+        try await identity.call(.status).answer.read()
     }
 }
 
