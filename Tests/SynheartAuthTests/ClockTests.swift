@@ -54,6 +54,17 @@ import Testing
     }
 
     @Test(
+        "a registration has the service's time, whatever the device's clock shows",
+        arguments: [RegistrationStatus.registered, .pending])
+    func registeredAt(status: RegistrationStatus) async throws {
+        let phone = Phone()
+        await phone.service.set { $0.decision = status }
+        phone.clock.setError(.seconds(10 * 365 * 86_400))
+        try await phone.launch().registerDevice(appID: Phone.app)
+        #expect(try phone.record().registeredAt == (await phone.service.devices.first?.registeredAt))
+    }
+
+    @Test(
         "a hostile service can move the clock by 24 hours at most", arguments: [86_300, 86_500, -86_500, 315_360_000])
     func hostile(error: Int64) async throws {
         let (phone, sdk, _) = try await Phone.registered()

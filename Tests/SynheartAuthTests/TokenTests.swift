@@ -205,6 +205,20 @@ import Testing
         #expect(await phone.network.messages == messages)
     }
 
+    @Test func `a key whose date is more than a day ahead is due: the device's clock was wrong`() async throws {
+        let (phone, sdk, _) = try await Phone.registered()
+        var record = try phone.record()
+        let now = UnixTime(phone.clock.trueMilliseconds / 1000)
+        record.registeredAt = now + 86_400
+        #expect(!RotationSchedule.isDue(record, at: now))
+        record.registeredAt = now + 86_401
+        #expect(RotationSchedule.isDue(record, at: now))
+        phone.storage.put(record.bytes, RecordName(record.appID))
+        try await sdk.maintain(appID: Phone.app)
+        #expect(await phone.service.count(.rotateKey) == 1)
+        #expect(try !RotationSchedule.isDue(phone.record(), at: now))
+    }
+
     @Test func `a key is due once the service demands it, and only of an active identity with a time`() throws {
         var record = IdentityRecord(appID: try AppID(Phone.app))
         record.identity = .active

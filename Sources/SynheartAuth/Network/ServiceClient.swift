@@ -17,6 +17,8 @@ struct ServiceClient: Sendable {
         let body: [UInt8]
         /// When the request was sent, on the continuous clock.
         let sentAt: Duration
+        /// The service's time, if the answer names it.
+        let serverTime: UnixTime?
 
         /// Parses the body. A body of another form does not come from the service.
         func read<Body: WireBody>(_ type: Body.Type = Body.self) throws(SynheartAuthError) -> Body {
@@ -66,7 +68,8 @@ struct ServiceClient: Sendable {
         }
         let result: Result<Response, SynheartAuthError> =
             (200..<300).contains(answer.status)
-            ? .success(Response(headers: answer.headers, body: answer.body, sentAt: sentAt))
+            ? .success(
+                Response(headers: answer.headers, body: answer.body, sentAt: sentAt, serverTime: serverTime))
             : .failure(ServiceVerdict.error(of: answer, from: origin.origin))
         return Outcome(result: result, offset: offset, rotationDemand: ServiceVerdict.rotationDemand(answer.headers))
     }

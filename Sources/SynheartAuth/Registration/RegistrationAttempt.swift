@@ -32,8 +32,8 @@ struct RegistrationAttempt: Sendable {
         let (challenge, key) = (candidate.challenge, candidate.key)
         let nonce = BindingNonce(challenge: challenge.bytes, publicKeyText: key.publicKey.base64)  // step 4
         let evidence = try await attest(candidate, nonce)  // step 5
-        let response = try await send(evidence, key, challenge, nonce)  // steps 6 and 7
-        return try await persist(response)  // step 8
+        let (response, time) = try await send(evidence, key, challenge, nonce)  // steps 6 and 7
+        return try await persist(response, at: time)  // step 8
     }
 
     private func fetchChallenge() async throws(RegistrationFailure) -> UnexpiredChallenge {
@@ -97,9 +97,10 @@ struct RegistrationAttempt: Sendable {
         }
     }
 
+    /// The answer, and the service's time if the answer names it.
     private func send(
         _ evidence: AttestationEvidence, _ key: SigningKey, _ challenge: UnexpiredChallenge, _ nonce: BindingNonce
-    ) async throws(RegistrationFailure) -> RegisterResponse {
+    ) async throws(RegistrationFailure) -> (RegisterResponse, UnixTime?) {
         let platform = context.attestation.platform
         // The service refuses a chain that names another challenge. The rest of the evidence may be enough.
         let chain = key.isAttestationSpent ? nil : evidence.keyAttestation
@@ -127,7 +128,8 @@ struct RegistrationAttempt: Sendable {
             deviceLocalID: context.configuration.deviceLocalID?.uuidString.lowercased())
         try await context.record(.registrationSending(platform))
         do throws(SynheartAuthError) {
-            return try await context.call(.register, body: request.bytes).read(RegisterResponse.self)
+            let answer = try await context.call(.register, body: request.bytes)
+            return (try answer.read(RegisterResponse.self), answer.serverTime)
         } catch {
             throw refusal(error, key)
         }
@@ -149,14 +151,18 @@ struct RegistrationAttempt: Sendable {
         return RegistrationFailure(error: error, forgetsKey: true)
     }
 
-    private func persist(_ response: RegisterResponse) async throws(RegistrationFailure) -> Registration {
+    /// - Parameter time: The service's time. The device's clock may be off by more than the SDK may learn.
+    private func persist(
+        _ response: RegisterResponse, at time: UnixTime?
+    ) async throws(RegistrationFailure) -> Registration {
         let deviceID = response.deviceID
+        let time = if let time { time } else { try await now() }
         switch response.status {
         case .registered:
-            try await context.record(.registered(deviceID, at: try await now()))
+            try await context.record(.registered(deviceID, at: time))
             return Registration(status: .registered, deviceId: deviceID.text)
         case .pending:
-            try await context.record(.pending(deviceID, at: try await now()))
+            try await context.record(.pending(deviceID, at: time))
             return Registration(status: .pending, deviceId: deviceID.text)
         case .rejected:
             throw RegistrationFailure(

@@ -4,6 +4,7 @@ internal import AuthContract
 enum RotationSchedule {
     static let age: Int64 = 90 * 86_400
     static let jitter: Int64 = 9 * 86_400
+    private static let day: Int64 = 86_400
 
     static func isDue(_ record: IdentityRecord, at now: UnixTime) -> Bool {
         guard record.identity == .active, let deviceID = record.deviceID,
@@ -12,6 +13,8 @@ enum RotationSchedule {
         if record.rotationDemand != nil { return true }
         // The id is random, so its first bytes spread devices evenly, and are the same at every launch.
         let draw = deviceID.bytes.prefix(4).reduce(Int64(0)) { $0 << 8 | Int64($1) }
-        return now - since >= age - draw % jitter
+        let elapsed = now - since
+        // A date far ahead comes from a wrong clock, so the key's age is unknown.
+        return elapsed >= age - draw % jitter || elapsed < -day
     }
 }
