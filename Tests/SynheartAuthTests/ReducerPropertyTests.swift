@@ -34,7 +34,7 @@ import Testing
         case 18: return .resetStarted(.userRequested)
         case 19: return .rotationHandleMade(id: "n\(random.below(3))")
         case 20: return .rotationHandleForgotten
-        case 21: return .rotationCopiesRefused
+        case 21: return time.seconds.isMultiple(of: 2) ? .rotationCopiesRefused : .rotationCopiesSent(before: time)
         case 22: return .rotationKeyForgotten
         case 23: return .rotationDemanded(RotationDemand(by: time, reason: .compromise))
         case 24: return .schemeUsed(random.below(2) == 0 ? .one : .two)

@@ -33,14 +33,54 @@ import Testing
         #expect(phone.keys.aliases.contains(pending.alias.text))
     }
 
-    @Test func `a copy with a timestamp far ahead delays the next rotation by an hour at most`() async throws {
+    @Test func `a copy with a timestamp far ahead delays the next rotation by 15 minutes at most`() async throws {
         let (phone, sdk, pending) = try await refused()
         var (record, later) = (try phone.record(), pending)
-        later.lastCopy = pending.lastCopy.map { $0 + 7200 }
+        later.lastCopy = pending.lastCopy.map { $0 + 365 * 86_400 }
         record.journal = .rotation(later)
         phone.storage.put(record.bytes, RecordName(record.appID))
+        // The copy was sent before the service's answer, so it is not younger than that.
         let error = await expectError(.rotationFailed) { try await sdk.rotateKey(appID: Phone.app) }
-        #expect(error?.retryAfter == .seconds(3600))
+        #expect(error?.retryAfter == .seconds(901))
+        phone.clock.advance(.seconds(901))
+        try await sdk.rotateKey(appID: Phone.app)
+        #expect(try phone.record().key?.thumbprint != pending.thumbprint)
+    }
+
+    @Test func `a copy that is refused for a date far ahead counts as sent at the service's time`() async throws {
+        let (phone, sdk, _) = try await Phone.registered()
+        phone.clock.setError(.seconds(365 * 86_400))
+        let sent = phone.clock.trueMilliseconds / 1000
+        await expectError(.clockSkew) { try await sdk.rotateKey(appID: Phone.app) }
+        #expect(try pending(phone)?.lastCopy == UnixTime(sent))
+    }
+
+    @Test func `a copy that is refused for a date some hours ahead delays the next rotation by 15 minutes at most`()
+        async throws
+    {
+        let (phone, sdk, _) = try await Phone.registered()
+        phone.clock.setError(.seconds(20 * 3600))
+        await phone.service.refuse(.rotateKey, .clockSkew)
+        await phone.service.refuse(.rotateKey, .rotationFailed)
+        let error = await expectError(.rotationFailed) { try await sdk.rotateKey(appID: Phone.app) }
+        #expect(await phone.service.count(.rotateKey) == 2 && error?.retryAfter == .seconds(901))
+    }
+
+    @Test func `a lost App Attest key is replaced after the clock was a year ahead`() async throws {
+        let phone = Phone()
+        let sdk = try phone.launch { $0.origins = SendTests.origins }
+        try await sdk.registerDevice(appID: Phone.app)
+        phone.clock.setError(.seconds(365 * 86_400))
+        await expectError(.clockSkew) { try await sdk.rotateKey(appID: Phone.app) }
+        phone.clock.setError(.zero)
+        phone.clock.advance(.seconds(16 * 60))
+        await phone.service.setPolicy { ($0.rebinds, $0.assertionPrefixes) = (true, ["/v1/pay"]) }
+        phone.attestation.loseHandles()
+        let request = TransportRequest(
+            method: "GET", url: "\(SendTests.api)/v1/pay", headers: HeaderFields(), body: [])
+        // The first attempt finds that the service kept the old key, and gives the earlier rotation up.
+        await expectError(.rotationFailed) { try await sdk.send(request, appID: Phone.app) }
+        #expect(try await sdk.send(request, appID: Phone.app).status == 200)
     }
 
     @Test func `a status that cannot be had leaves the rotation as it was`() async throws {

@@ -122,6 +122,9 @@ struct Rotator: Sendable {
                 })
             return try answer.read(RotateKeyResponse.self).effectiveAt
         } catch {
+            if error.code == .clockSkew, let time = error.serverTime {
+                try await context.ledger.apply(.rotationCopiesSent(before: time))
+            }
             // The only copy was claimed and then refused, so it cannot take effect later.
             if pending.lastCopy == nil, copies.withLock({ $0 }) == 1, error.followsClaimsOfRotation {
                 try await context.ledger.apply(.rotationCopiesRefused)
@@ -196,10 +199,15 @@ struct Rotator: Sendable {
     private func giveUpIfNoCopyCanArrive(
         _ pending: PendingRotation, serverTime: UnixTime?, _ state: IdentityState
     ) async throws(SynheartAuthError) {
+        var lastCopy = pending.lastCopy
+        if let serverTime, let timestamp = lastCopy, timestamp > serverTime {
+            try await context.ledger.apply(.rotationCopiesSent(before: serverTime))
+            lastCopy = serverTime
+        }
         // If no sent copy may still take effect, there is nothing to wait for. Without the service's time, the result
         // is uncertain.
         let remaining: Int64 =
-            if let lastCopy = pending.lastCopy {
+            if let lastCopy {
                 serverTime.map { (lastCopy + Self.lifeOfACopy) - $0 } ?? 1
             } else {
                 -1

@@ -101,8 +101,8 @@ struct PendingRotation: Sendable, Hashable {
     var reason: RotationReason
     /// The new key's thumbprint; nil until the key exists.
     var thumbprint: String?
-    /// The latest timestamp of the sent copies that may still take effect; nil if there are none. The service refuses copies whose
-    /// timestamp is too old.
+    /// The latest timestamp of the sent copies that may still take effect, or the service's time after they were sent if that is
+    /// earlier; nil if there are none. The service refuses copies whose timestamp is too old.
     var lastCopy: UnixTime?
     /// The service answered a copy with `ROTATION_FAILED`.
     var isRefused = false

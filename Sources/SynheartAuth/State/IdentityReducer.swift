@@ -22,6 +22,8 @@ enum IdentityEvent: Sendable, Hashable {
     case rotationSending(thumbprint: String, timestamp: UnixTime, usesHandle: Bool = false)
     /// The service refused every copy after it had claimed it: none can take effect later.
     case rotationCopiesRefused
+    /// Every copy was sent before this time of the service. A later timestamp comes from a wrong clock.
+    case rotationCopiesSent(before: UnixTime)
     /// The new key of a rotation is dropped: it is lost, or its hardware attestation cannot name a new challenge. No
     /// sent copy of the rotation may still take effect.
     case rotationKeyForgotten
@@ -106,6 +108,10 @@ enum IdentityReducer {
             }
         case .rotationCopiesRefused:
             try next.editRotation { $0.lastCopy = nil }
+        case .rotationCopiesSent(let time):
+            guard case .rotation(var rotation) = record.journal else { throw record.refusal(of: .registering) }
+            rotation.lastCopy = rotation.lastCopy.map { min($0, time) }
+            next.journal = .rotation(rotation)
         case .rotationKeyForgotten:
             guard case .rotation(let rotation) = record.journal, rotation.lastCopy == nil else {
                 throw record.refusal(of: .registering)
