@@ -107,6 +107,36 @@ import Testing
         #expect(try phone.record().state == .registered)
     }
 
+    @Test("the signature of a registration ends a suspicion")
+    func clearedByRegistration() async throws {
+        let phone = Phone()
+        let sdk = try phone.launch()
+        phone.keys.fail(KeyStoreError(.failed))
+        await expectSuspicion(.signingFailed, on: phone.clock) { try await sdk.registerDevice(appID: Phone.app) }
+        try await sdk.registerDevice(appID: Phone.app)
+        #expect(try phone.record().suspicions.isEmpty && phone.keys.created == 1)
+        phone.keys.fail(KeyStoreError(.failed))
+        await expectSuspicion(.signingFailed, on: phone.clock) { try await sign(sdk) }
+        #expect(try phone.record().state == .registered)
+    }
+
+    @Test("the signature of a rotation's new key ends a suspicion")
+    func clearedByRotation() async throws {
+        let (phone, sdk, _) = try await Phone.registered()
+        await phone.network.setOffline(true)
+        await expectError(.networkError) { try await sdk.rotateKey(appID: Phone.app) }
+        guard case .rotation(let pending) = try phone.record().journal else {
+            Issue.record("no rotation is left over")
+            return
+        }
+        // The new key loads, and then does not sign.
+        phone.keys.fail(.next(try AppID(Phone.app)), KeyStoreError(.failed))
+        await expectSuspicion(.signingFailed, on: phone.clock) { try await sdk.rotateKey(appID: Phone.app) }
+        #expect(try phone.record().suspicions[pending.alias] != nil)
+        await expectError(.networkError) { try await sdk.rotateKey(appID: Phone.app) }
+        #expect(try phone.record().suspicions.isEmpty)
+    }
+
     @Test("a suspicion survives the process, and counts once the next one has run two seconds")
     func twoLaunches() async throws {
         let (phone, sdk, _) = try await Phone.registered()

@@ -118,6 +118,7 @@ struct RegistrationAttempt: Sendable {
             // A lost key is dropped, although the service may know it, because no later attempt could use it.
             throw RegistrationFailure(error: error, forgetsKey: error.code == .keyInvalidated)
         }
+        await context.trust(key.reference.alias)
         guard context.clock.continuous < challenge.goodUntil else {
             throw RegistrationFailure(
                 error: SynheartAuthError(.challengeExpired, "the challenge expired on the way"))

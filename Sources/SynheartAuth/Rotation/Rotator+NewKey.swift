@@ -50,6 +50,7 @@ extension Rotator {
         let proof = try await context.keys(.sign) { store throws(KeyStoreError) in
             try store.sign(message, with: alias)
         }
+        await context.trust(alias)
         return NewKey(publicKey: key, proof: proof)
     }
 }

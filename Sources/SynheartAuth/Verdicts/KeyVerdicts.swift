@@ -92,6 +92,11 @@ extension IdentityContext {
         if record.suspicions[alias] != nil { _ = try? await ledger.apply(.keyTrusted(alias)) }
     }
 
+    /// Ends the suspicion about a key that has just signed.
+    func trust(_ alias: KeyAlias) async {
+        if let record = try? await ledger.load() { await trust(alias, record) }
+    }
+
     /// The error to throw for a failed assertion. Drops the App Attest key if Apple no longer knows it. App Attest has no canaries:
     /// Apple lists no keys.
     func judged(

@@ -144,6 +144,8 @@ final class MemoryKeyStore: KeyStore {
         var canariesFail = false
         var canaryChecks = 0
         var failures: [KeyStoreError] = []
+        /// The failure of the next signature of a key.
+        var signingFailures: [KeyAlias: KeyStoreError] = [:]
         var created = 0
         var deleted: [KeyAlias] = []
     }
@@ -153,6 +155,8 @@ final class MemoryKeyStore: KeyStore {
 
     /// The next signatures or loads fail like this.
     func fail(_ errors: KeyStoreError...) { state.withLock { $0.failures = errors } }
+    /// The next signature of this key fails like this.
+    func fail(_ alias: KeyAlias, _ error: KeyStoreError) { state.withLock { $0.signingFailures[alias] = error } }
     /// Loses every key. The platform reports them as permanently gone.
     func lose() { for alias in state.withLock({ Array($0.keys.keys) }) { lose(alias) } }
     func lose(_ alias: KeyAlias) {
@@ -199,6 +203,7 @@ final class MemoryKeyStore: KeyStore {
 
     func sign(_ message: [UInt8], with alias: KeyAlias) throws(KeyStoreError) -> RequestSignature {
         try takeFailure()
+        if let failure = state.withLock({ $0.signingFailures.removeValue(forKey: alias) }) { throw failure }
         if state.withLock({ $0.unusable.union($0.lost).contains(alias) }) { throw KeyStoreError(.invalidated) }
         guard let key = key(alias), let signature = try? key.signature(for: message) else {
             throw KeyStoreError(.notFound)
