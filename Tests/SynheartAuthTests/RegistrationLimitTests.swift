@@ -34,9 +34,14 @@ import Testing
     /// Sends the challenge in place of a chain: the fake service accepts it as a chain that names the challenge.
     private struct Chains: AttestationProvider {
         var hasProof = true
+        /// Fails, as a host may, if the key was not made for this challenge.
+        var keys: Attesting?
         var platform: Platform { .android }
         func attest(_ subject: AttestationSubject) async throws(AttestationError) -> AttestationEvidence {
-            AttestationEvidence(
+            if let keys, keys.challenges.withLock({ $0.last }) != subject.challenge {
+                throw AttestationError(.unsupported, reason: "the key's chain names another challenge")
+            }
+            return AttestationEvidence(
                 proof: hasProof ? TestAttestation.proof(of: subject.bindingNonce) : nil,
                 keyAttestation: [subject.challenge])
         }
@@ -135,6 +140,20 @@ import Testing
         // First with the chain, then without it if the proof may suffice, and then with a new key and its chain.
         #expect(sent.map { $0.keyAttestation != nil } == (hasProof ? [true, false, true] : [true, true]))
         #expect(sent.first?.publicKeyText != sent.last?.publicKeyText && phone.keys.created == 2)
+    }
+
+    @Test func `a new key follows once where the host has no evidence but the chain that is spent`() async throws {
+        let phone = Phone()
+        let keys = Attesting(base: phone.keys)
+        await phone.network.plan(.answerDropped, at: 1)
+        let sdk = try phone.launch {
+            $0.keyStore = keys
+            $0.attestation = Chains(keys: keys)
+        }
+        #expect(try await sdk.registerDevice(appID: Phone.app).status == .registered)
+        let sent = await registers(phone)
+        #expect(sent.count == 2 && sent[0].publicKeyText != sent[1].publicKeyText && phone.keys.created == 2)
+        #expect(try await phone.signAndVerify(sdk).status == 200)
     }
 
     /// A phone whose registration was sent, without an answer.

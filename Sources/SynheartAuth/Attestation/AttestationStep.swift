@@ -20,6 +20,10 @@ struct AttestationStep: Sendable {
                 isSilent = error.code == .noAnswer
             }
             if failure.remedy == .askProviderAgain { throw pause(failure) }
+            // The host has no evidence but the key's own attestation.
+            if candidate.key.isAttestationSpent, failure.code == .attestationUnavailable {
+                throw RegistrationFailure.keyAttestationSpent(failure)
+            }
             // Apple: after any other error, discard the key id. A missing answer is not an error.
             if handle != nil, !isSilent { try await context.record(.attestationKeyForgotten) }
             guard failure.remedy == .newHandle, !hasNewHandle else { throw RegistrationFailure(error: failure) }

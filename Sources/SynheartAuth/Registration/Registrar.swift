@@ -178,6 +178,12 @@ struct RegistrationFailure: Error {
         self.pause = pause
     }
 
+    /// The app demands the key's own attestation, and only a new key can name a new challenge.
+    static func keyAttestationSpent(_ error: SynheartAuthError) -> RegistrationFailure {
+        RegistrationFailure(
+            error: error, remedy: RetryTable.row(of: .keyAttestationSpent).remedy, forgetsKey: true)
+    }
+
     /// Whether another attempt follows, with a new challenge.
     var isRetried: Bool { [.backOff, .newChallenge, .attestAgain].contains(remedy) }
 }

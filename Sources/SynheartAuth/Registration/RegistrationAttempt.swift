@@ -138,11 +138,7 @@ struct RegistrationAttempt: Sendable {
 
     private func refusal(_ error: SynheartAuthError, _ key: SigningKey) -> RegistrationFailure {
         guard error.code == .attestationFailed else { return RegistrationFailure(error: error) }
-        if key.isAttestationSpent {
-            // The app demands the key's own attestation, and only a new key can name a new challenge.
-            let remedy = RetryTable.row(of: .keyAttestationSpent).remedy
-            return RegistrationFailure(error: error, remedy: remedy, forgetsKey: true)
-        }
+        if key.isAttestationSpent { return .keyAttestationSpent(error) }
         if key.mayBeKnown {
             // An earlier request may have registered this key. Only the host may abandon it.
             return RegistrationFailure(
