@@ -232,6 +232,64 @@ import Testing
         #expect(await phone.service.devices.first?.handle == new.id)
     }
 
+    @Test("a lost answer to a replacement is settled by a status that asserts with the new key")
+    func lostRebindWithAssertions() async throws {
+        let (phone, sdk, _) = try await registered()
+        await phone.service.setPolicy { ($0.rebinds, $0.assertionPrefixes) = (true, ["/auth/v1"]) }
+        phone.attestation.loseHandles()
+        // The refused copy, the challenge, then the copy whose answer is lost, and the attempts after it.
+        for index in 2...4 { await phone.network.plan(index == 2 ? .answerDropped : .requestDropped, at: index) }
+        await expectError(.networkError) { try await sdk.rotateKey(appID: Phone.app) }
+        phone.clock.advance(.seconds(3600))
+        try await phone.launch().rotateKey(appID: Phone.app)
+        let record = try phone.record()
+        let device = try #require(await phone.service.devices.first)
+        #expect(record.journal == nil && record.key?.thumbprint == device.key.thumbprint)
+        #expect(record.attestationKey?.id == device.handle && record.attestationKey?.isUsed == true)
+        _ = try await sdk.deviceToken(appID: Phone.app)
+    }
+
+    @Test("a replacement that never arrived is given up after 15 minutes, and another one follows")
+    func droppedRebindWithAssertions() async throws {
+        let (phone, sdk, _) = try await registered()
+        await phone.service.setPolicy { ($0.rebinds, $0.assertionPrefixes) = (true, ["/auth/v1"]) }
+        phone.attestation.loseHandles()
+        await phone.network.plan(.requestDropped, at: 2)
+        // The service refuses an assertion by the new App Attest key, so it does not know it.
+        let error = await expectError(.rotationFailed) { try await sdk.rotateKey(appID: Phone.app) }
+        #expect(error?.recovery == .retry && error?.retryAfter ?? .zero > .seconds(10 * 60))
+        phone.clock.advance(.seconds(16 * 60))
+        try await sdk.rotateKey(appID: Phone.app)
+        #expect(try phone.record().attestationKey?.id == (await phone.service.devices.first?.handle))
+        _ = try await sdk.deviceToken(appID: Phone.app)
+    }
+
+    @Test("where no key can assert, the key whose signature the service accepts is current", arguments: [true, false])
+    func lostRotationWithoutAssertions(isCommitted: Bool) async throws {
+        let (phone, sdk, _) = try await registered()
+        for index in 0..<3 {
+            await phone.network.plan(isCommitted && index == 0 ? .answerDropped : .requestDropped, at: index)
+        }
+        await expectError(.networkError) { try await sdk.rotateKey(appID: Phone.app) }
+        await phone.service.setPolicy { ($0.rebinds, $0.assertionPrefixes) = (true, ["/auth/v1"]) }
+        phone.attestation.loseHandles()
+        if isCommitted {
+            phone.clock.advance(.seconds(3600))
+        } else {
+            // The old key could be in its overlap, which is an hour at most.
+            for minutes in [0, 16, 58] {
+                phone.clock.advance(.seconds(minutes * 60))
+                let error = await expectError(.rotationFailed) { try await sdk.rotateKey(appID: Phone.app) }
+                #expect(error?.recovery == .retry)
+            }
+            phone.clock.advance(.seconds(2 * 60))
+        }
+        try await sdk.rotateKey(appID: Phone.app)
+        #expect(try phone.record().key?.thumbprint == (await phone.service.devices.first?.key.thumbprint))
+        _ = try await sdk.deviceToken(appID: Phone.app)
+        #expect(try phone.record().attestationKey?.id == (await phone.service.devices.first?.handle))
+    }
+
     @Test("a refused rotation without an open copy is given up, and another one begins")
     func refusedWithoutCopies() async throws {
         let (phone, sdk, _) = try await registered()

@@ -16,11 +16,16 @@ extension IdentityContext {
         return try await asked { () async throws(AttestationError) in try await provider.attest(subject) }
     }
 
-    /// An assertion by the identity's attested key over these 32 bytes.
+    /// An assertion over these 32 bytes.
     ///
+    /// - Parameters:
+    ///   - hash: The 32 bytes.
+    ///   - key: The attested key that asserts; nil for the identity's.
     /// - Throws: ``RetryTable/Situation/assertionKeyLost`` if there is no such key, or the provider no longer knows it. The SDK then
     ///   drops the handle.
-    func assertion(clientDataHash hash: [UInt8]) async throws(SynheartAuthError) -> [UInt8] {
+    func assertion(
+        clientDataHash hash: [UInt8], by key: IdentityRecord.AttestationKey? = nil
+    ) async throws(SynheartAuthError) -> [UInt8] {
         let record = try await ledger.load()
         guard record.platform == .ios, !configuration.isDevelopment else {
             throw SynheartAuthError(.attestationUnavailable, "this device has no App Attest key to assert with")
@@ -30,7 +35,7 @@ extension IdentityContext {
             throw SynheartAuthError(
                 .attestationUnavailable, "the App Attest key belongs to \(owner), and \(user) cannot assert with it")
         }
-        guard let handle = record.attestationKey, handle.isUsed else { throw .assertionKeyLost() }
+        guard let handle = key ?? record.attestationKey, handle.isUsed else { throw .assertionKeyLost() }
         let assertion: [UInt8]
         do throws(AttestationError) {
             assertion = try await asked { () async throws(AttestationError) in

@@ -163,7 +163,7 @@ struct Rotator: Sendable {
     }
 
     /// Marks the current key as lost. Returns the error to throw.
-    private func losing(_ key: IdentityRecord.KeyReference) async throws(SynheartAuthError) -> SynheartAuthError {
+    func losing(_ key: IdentityRecord.KeyReference) async throws(SynheartAuthError) -> SynheartAuthError {
         try await context.ledger.apply(.keyLost(key))
         return .keyLost
     }
@@ -173,20 +173,21 @@ struct Rotator: Sendable {
     private func settle(
         _ pending: PendingRotation, _ record: IdentityRecord
     ) async throws(SynheartAuthError) -> KeyRotation? {
-        let status: StatusResponse?
+        let current: CurrentKey?
         do throws(SynheartAuthError) {
-            status = try await statusByEitherKey(pending, record)
+            current = try await currentKey(pending, record)
         } catch {
             try await suspend(isRefused: pending.isRefused)
             throw error
         }
         let state = try await context.ledger.load().state
-        switch status?.keyThumbprint {
+        switch current?.thumbprint {
         case let named? where named == pending.thumbprint:
             if state == .registered { try await context.ledger.apply(.rotationStarted(pending.alias, pending.reason)) }
-            return try await confirm(at: status?.keyRotatedAt ?? status?.serverTimestamp ?? UnixTime(0))
+            return try await confirm(at: current?.rotatedAt ?? current?.serverTime ?? UnixTime(0))
         case let named? where named == record.key?.thumbprint:
-            try await giveUpIfNoCopyCanArrive(pending, serverTime: status?.serverTimestamp, state)
+            try await giveUpIfNoCopyCanArrive(
+                pending, serverTime: current?.serverTime, overlap: current?.overlap ?? 0, state)
             return nil
         default:
             try await suspend(isRefused: true)
@@ -197,7 +198,7 @@ struct Rotator: Sendable {
     }
 
     private func giveUpIfNoCopyCanArrive(
-        _ pending: PendingRotation, serverTime: UnixTime?, _ state: IdentityState
+        _ pending: PendingRotation, serverTime: UnixTime?, overlap: Int64, _ state: IdentityState
     ) async throws(SynheartAuthError) {
         var lastCopy = pending.lastCopy
         if let serverTime, let timestamp = lastCopy, timestamp > serverTime {
@@ -208,7 +209,7 @@ struct Rotator: Sendable {
         // is uncertain.
         let remaining: Int64 =
             if let lastCopy {
-                serverTime.map { (lastCopy + Self.lifeOfACopy) - $0 } ?? 1
+                serverTime.map { (lastCopy + Self.lifeOfACopy + overlap) - $0 } ?? 1
             } else {
                 -1
             }
@@ -220,28 +221,6 @@ struct Rotator: Sendable {
         if state == .registered { try await context.ledger.apply(.rotationStarted(pending.alias, pending.reason)) }
         try await context.ledger.apply(.rotationAbandoned)
         try await disposeLeftover()
-    }
-
-    /// The status, requested with the old key, or with the new one if the old one is refused or lost; nil if both are refused.
-    ///
-    /// - Throws: `KEY_INVALIDATED` if the old key is lost and the new one gets no status. In that case the identity has no key.
-    private func statusByEitherKey(
-        _ pending: PendingRotation, _ record: IdentityRecord
-    ) async throws(SynheartAuthError) -> StatusResponse? {
-        var lost: IdentityRecord.KeyReference?
-        for alias in [record.key?.alias, pending.alias].compactMap({ $0 }) {
-            do throws(SynheartAuthError) {
-                return try await context.signedCall(.status, record: record, alias: alias).read(StatusResponse.self)
-            } catch {
-                switch error.code {
-                case .server(ErrorCode.invalidSignature.rawValue): continue
-                case .keyInvalidated: if let key = record.key, key.alias == alias { lost = key }
-                default: throw error
-                }
-            }
-        }
-        if let lost { throw try await losing(lost) }
-        return nil
     }
 
     private func suspend(isRefused: Bool) async throws(SynheartAuthError) {

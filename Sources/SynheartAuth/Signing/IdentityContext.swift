@@ -113,8 +113,12 @@ final class IdentityContext: Sendable {
     enum Asserting: Sendable, Hashable {
         /// If the service demands one.
         case asDemanded
+        /// If the service demands one, by this key: a rotation whose answer was lost may have bound it.
+        case asDemandedBy(IdentityRecord.AttestationKey)
         /// Never: the body has its evidence, or there is no key for assertions.
         case never
+
+        var key: IdentityRecord.AttestationKey? { if case .asDemandedBy(let key) = self { key } else { nil } }
     }
 
     /// Sends a signed request of the SDK's own. Signs again once for each refusal that ``RetryTable`` answers by signing again.
@@ -144,11 +148,12 @@ final class IdentityContext: Sendable {
                 try await beforeSending(signed.timestamp)
                 return try await call(route, headers: fields, body: body, deadline: deadline)
             }
-            let asserts = asserting == .asDemanded && demands.needsAssertion(route.rawValue, at: origin)
+            let asserts = asserting != .never && demands.needsAssertion(route.rawValue, at: origin)
             do throws(SynheartAuthError) {
                 let answer =
                     try await asserts
-                    ? sendAsserting(signed, waitLimit: .forAssertions(deadline, sleeper), exchange)
+                    ? sendAsserting(
+                        signed, by: asserting.key, waitLimit: .forAssertions(deadline, sleeper), exchange)
                     : exchange(signed.fields)
                 if !seen.isDisjoint(with: [.server(ErrorCode.unsupportedSigVersion.rawValue)]) {
                     demands.note(scheme, of: origin)
@@ -160,7 +165,7 @@ final class IdentityContext: Sendable {
                 switch error.remedy {
                 case .learnClock, .signAgain: break
                 case .signOtherScheme: scheme = scheme == .one ? .two : .one
-                case .assert where asserting == .asDemanded:
+                case .assert where asserting != .never:
                     demands.note(error.assertionDemand, on: route.rawValue, at: origin)
                 default: throw error
                 }
@@ -175,11 +180,13 @@ final class IdentityContext: Sendable {
     ///
     /// - Parameters:
     ///   - signed: The request.
+    ///   - key: The attested key that asserts; nil for the identity's.
     ///   - waitLimit: How long the request waits for the others; nil if the caller limits its own wait.
     ///   - check: Throws if the request is no longer wanted at its turn.
     ///   - exchange: Sends the request with these header fields.
     func sendAsserting<Answer: Sendable>(
-        _ signed: SignedMessage, waitLimit: SerialTaskQueue.WaitLimit? = nil,
+        _ signed: SignedMessage, by key: IdentityRecord.AttestationKey? = nil,
+        waitLimit: SerialTaskQueue.WaitLimit? = nil,
         check: @escaping @Sendable () throws(SynheartAuthError) -> Void = {},
         _ exchange:
             @escaping @Sendable (
@@ -188,14 +195,16 @@ final class IdentityContext: Sendable {
     ) async throws(SynheartAuthError) -> Answer {
         try await assertions.run(waitLimit) { () async throws(SynheartAuthError) in
             try check()
-            return try await exchange(signed.fields + [try await self.assertionField(over: signed)])
+            return try await exchange(signed.fields + [try await self.assertionField(over: signed, by: key)])
         }
     }
 
     /// The header field with an assertion over the bytes that a request's signature covers.
-    func assertionField(over signed: SignedMessage) async throws(SynheartAuthError) -> (name: String, value: String) {
+    func assertionField(
+        over signed: SignedMessage, by key: IdentityRecord.AttestationKey? = nil
+    ) async throws(SynheartAuthError) -> (name: String, value: String) {
         let hash = Array(SHA256.hash(data: Data(signed.bytes)))
-        return (HeaderName.assertion, Base64.standard.encode(try await assertion(clientDataHash: hash)))
+        return (HeaderName.assertion, Base64.standard.encode(try await assertion(clientDataHash: hash, by: key)))
     }
 
     /// Runs `body` with the current key. If the key is lost, checks whether another process has just replaced it; if not, marks

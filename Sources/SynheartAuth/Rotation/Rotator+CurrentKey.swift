@@ -1,0 +1,65 @@
+internal import AuthContract
+
+extension Rotator {
+    /// The key that is current on the service.
+    struct CurrentKey: Sendable {
+        let thumbprint: String?
+        let rotatedAt: UnixTime?
+        let serverTime: UnixTime?
+        /// Seconds for which the key may still verify although the new one has replaced it.
+        var overlap: Int64 = 0
+    }
+
+    /// The longest overlap that a service allows.
+    private static let longestOverlap: Int64 = 3600
+
+    /// The current key according to the status, requested with the old key, or with the new one if the old one is refused or lost;
+    /// nil if both are refused.
+    ///
+    /// If no key can assert as the status demands, it is the key whose signature the service accepts. The old one may be in its overlap.
+    ///
+    /// - Throws: `KEY_INVALIDATED` if the old key is lost and the new one gets no status. In that case the identity has no key.
+    func currentKey(
+        _ pending: PendingRotation, _ record: IdentityRecord
+    ) async throws(SynheartAuthError) -> CurrentKey? {
+        var lost: IdentityRecord.KeyReference?
+        for alias in [record.key?.alias, pending.alias].compactMap({ $0 }) {
+            do throws(SynheartAuthError) {
+                let status = try await status(pending, record, alias)
+                return CurrentKey(
+                    thumbprint: status.keyThumbprint, rotatedAt: status.keyRotatedAt,
+                    serverTime: status.serverTimestamp)
+            } catch {
+                switch error.code {
+                case .server(ErrorCode.invalidSignature.rawValue): continue
+                case .server(ErrorCode.invalidAssertion.rawValue), .server(ErrorCode.assertionRequired.rawValue):
+                    // The service judges an assertion after the signature. A rebind that took effect would have bound the key
+                    // that asserts, so its refusal says that the old key is current.
+                    let isCertain = pending.hasOpenRebind && error.code == .server(ErrorCode.invalidAssertion.rawValue)
+                    return CurrentKey(
+                        thumbprint: record.reference(alias)?.thumbprint, rotatedAt: nil, serverTime: error.serverTime,
+                        overlap: isCertain ? 0 : Self.longestOverlap)
+                case .keyInvalidated: if let key = record.key, key.alias == alias { lost = key }
+                default: throw error
+                }
+            }
+        }
+        if let lost { throw try await losing(lost) }
+        return nil
+    }
+
+    /// The status, with an assertion if the service demands one and a key can make it.
+    private func status(
+        _ pending: PendingRotation, _ record: IdentityRecord, _ alias: KeyAlias
+    ) async throws(SynheartAuthError) -> StatusResponse {
+        // If the rebind took effect, the service accepts assertions by the new App Attest key alone.
+        let asserting: IdentityContext.Asserting =
+            if pending.hasOpenRebind, let key = pending.newHandle { .asDemandedBy(key) } else { .asDemanded }
+        do throws(SynheartAuthError) {
+            return try await context.signedCall(.status, record: record, alias: alias, asserting: asserting).read()
+        } catch {
+            guard error.remedy == .rebind else { throw error }
+            return try await context.signedCall(.status, record: record, alias: alias, asserting: .never).read()
+        }
+    }
+}
