@@ -33,12 +33,10 @@ extension Rotator {
                 switch error.code {
                 case .server(ErrorCode.invalidSignature.rawValue): continue
                 case .server(ErrorCode.invalidAssertion.rawValue), .server(ErrorCode.assertionRequired.rawValue):
-                    // The service judges an assertion after the signature. A rebind that took effect would have bound the key
-                    // that asserts, so its refusal says that the old key is current.
-                    let isCertain = pending.hasOpenRebind && error.code == .server(ErrorCode.invalidAssertion.rawValue)
+                    // The service judges an assertion after the signature.
                     return CurrentKey(
                         thumbprint: record.reference(alias)?.thumbprint, rotatedAt: nil, serverTime: error.serverTime,
-                        overlap: isCertain ? 0 : Self.longestOverlap)
+                        overlap: Self.longestOverlap)
                 case .keyInvalidated: if let key = record.key, key.alias == alias { lost = key }
                 default: throw error
                 }
