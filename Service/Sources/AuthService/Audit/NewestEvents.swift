@@ -4,9 +4,9 @@ package import AuthContract
 package enum NewestEvents: Sendable, Hashable {
     /// None is dated more than `ClaimHistory.clockTolerance` after the clock.
     case agree
-    /// Most of them are: the clock is this many seconds behind. It would refuse honest clients and accept old requests.
+    /// At least half of them are: the clock is this many seconds behind. It would refuse honest clients and accept old requests.
     case clockBehind(Int64)
-    /// Some of them are, up to this many seconds: a clock was ahead when they were written.
+    /// Fewer are, up to this many seconds: a clock was ahead when they were written.
     case someAhead(Int64)
 
     /// The number of events. The latest ones may already have the dates of a wrong clock.
@@ -21,6 +21,6 @@ package enum NewestEvents: Sendable, Hashable {
             self = .agree
             return
         }
-        self = late.count * 2 > leads.count ? .clockBehind(longest) : .someAhead(longest)
+        self = late.count * 2 >= leads.count ? .clockBehind(longest) : .someAhead(longest)
     }
 }
