@@ -142,7 +142,9 @@ struct PluginTests {
         #expect(answer.details["fromService"] as? NSNumber == NSNumber(value: true))
     }
 
-    @Test func `an answer that does not fit the channel is ANSWER_TOO_LARGE, and its request may have happened`() async throws {
+    @Test func `an answer that does not fit the channel is ANSWER_TOO_LARGE, and its request may have happened`()
+        async throws
+    {
         client.fake.set(.registered, appID: "app")
         _ = try await client.fake.registerDevice(appID: "app")
         let headers = HeaderFields((0..<257).map { ("X-\($0)", "y") })
