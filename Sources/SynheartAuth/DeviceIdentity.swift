@@ -116,17 +116,22 @@ actor DeviceIdentity {
         (registration, rotation) = (nil, nil)
     }
 
-    /// Finishes an interrupted rotation. Returns false if there is none.
-    func finishRotation() async throws(SynheartAuthError) -> Bool {
-        guard case .rotation(let pending) = try await context.ledger.load().journal else { return false }
-        _ = try await rotate(RotationGoal(reason: pending.reason))
-        return true
-    }
-
-    /// Whether the current key is another one than `key`, with which the service refused a signature. Finishes an interrupted
-    /// rotation first, because the service may have the other key.
+    /// Whether the current key is another one than `key`, with which the service refused a signature. If a rotation is unsettled,
+    /// the service may have its new key, so this function makes one more attempt at it.
     func hasReplaced(_ key: IdentityRecord.KeyReference?) async throws(SynheartAuthError) -> Bool {
-        if try await context.ledger.load().key == key { _ = try await finishRotation() }
+        let record = try await context.ledger.load()
+        guard record.key == key else { return true }
+        guard case .rotation = record.journal else { return false }
+        // It does not join a running rotation, which may pause for minutes between its attempts.
+        let attempt = Operation<Void> { [context] in
+            await Self.result { () async throws(SynheartAuthError) in
+                try await context.exclusively { () async throws(SynheartAuthError) in
+                    guard case .rotation(let pending) = try await context.ledger.load().journal else { return }
+                    _ = try await Rotator(context: context).attempt(RotationGoal(reason: pending.reason))
+                }
+            }
+        }
+        try await Self.value(of: attempt)
         return try await context.ledger.load().key != key
     }
 
