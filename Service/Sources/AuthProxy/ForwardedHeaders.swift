@@ -80,7 +80,14 @@ struct ForwardedHeaders: Sendable {
     /// Whether a name has only letters, digits and hyphens. Backends with CGI's variables take other spellings for those names, and
     /// gunicorn takes `SCRIPT_NAME` for a part of the path, so the path that runs would not be the signed one.
     private static func isPlain(_ name: String) -> Bool {
-        name.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-") }
+        name.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"):
+                true
+            default: false
+            }
+        }
     }
 
     private static let signed: Set<String> = ["x-app-id", "x-device-id", "signature", "signature-input"]

@@ -20,7 +20,8 @@ struct MigrateStoreCommand: AsyncParsableCommand {
 
               synheart-auth migrate-store --from sqlite:/var/lib/synheart-auth/db.sqlite \\
                   --to postgresql://auth@db.example.com/auth
-              synheart-auth migrate-store --from sqlite:/var/lib/synheart-auth/db.sqlite --undo
+              synheart-auth migrate-store --from sqlite:/var/lib/synheart-auth/db.sqlite \\
+                  --undo
             """)
     @Option(help: "sqlite: and the path of the file.") var from: String
     @Option(
