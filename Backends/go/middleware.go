@@ -58,7 +58,7 @@ func (v *Verifier) Middleware(next http.Handler) http.Handler {
 
 // verify reads the body, and puts it back for the handler. Both results are nil if the body does not come whole.
 func (v *Verifier) verify(w http.ResponseWriter, r *http.Request, lines http.Header) (*Verification, *Refusal) {
-	if r.ContentLength != 0 && (r.PostForm != nil || r.MultipartForm != nil) {
+	if r.ContentLength != 0 && (len(r.PostForm) > 0 || r.MultipartForm != nil) {
 		return nil, v.impossible("the body was read before it was verified: put the middleware around the handler that reads it")
 	}
 	if r.ContentLength > v.bodyLimit {

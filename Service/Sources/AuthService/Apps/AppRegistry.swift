@@ -137,20 +137,17 @@ public final class AppRegistry: Sendable {
             guard expected == nil || current == expected else { return false }
             let (event, needsNoDevices) = try record.replacing(
                 current, beside: try await others(of: record, opening: false), at: clock.now, by: actor, masking: mask)
-            // A program that says the same again fills no log.
-            if record != current {
-                let change = AppChange(
-                    from: stored, to: try sealed(record).sealedJSON, needsNoDevices: needsNoDevices, recording: event)
-                switch try await store.save(change) {
-                case .conflict: continue
-                case .hasDevices:
-                    throw ContractError("build_channel cannot change once the app has devices", code: .conflict)
-                case .saved: break
-                }
+            let change = AppChange(
+                from: stored, to: try sealed(record).sealedJSON, needsNoDevices: needsNoDevices, recording: event)
+            switch try await store.save(change) {
+            case .conflict: continue
+            case .hasDevices:
+                throw ContractError("build_channel cannot change once the app has devices", code: .conflict)
+            case .saved:
+                // Even if the mode was `enforce` before, because repeating a change that failed halfway must complete it.
+                if record.mode == .enforce { try await makeObservedPending(of: record, actor: actor) }
+                return true
             }
-            // Even if the mode was `enforce` before, because repeating a change that failed halfway must complete it.
-            if record.mode == .enforce { try await makeObservedPending(of: record, actor: actor) }
-            return true
         }
         throw ConcurrentChanges(of: "the app").storeError
     }

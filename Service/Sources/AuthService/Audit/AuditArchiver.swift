@@ -86,11 +86,11 @@ public struct AuditArchiver: Sendable {
         while entries.count < AuditArchiveFolder.maximumEvents, bytes < AuditArchiveFolder.maximumBytes {
             // The last event of a page is not used yet: it may be the log's last one, which stays in the log.
             let page = try await store.auditEntries(after: link.sequence, limit: Self.page)
-            // By the oldest of an event and those after it: one that a wrong clock dated ahead must not keep the others.
-            var oldest = Int64.max
+            // An event that a wrong clock dated ahead is as old as the one after it, so that it does not keep that one.
+            var (next, now) = (Int64.max, clock.now.seconds)
             let times = page.reversed().map { stored in
-                oldest = min(oldest, stored.entry.at)
-                return oldest
+                next = stored.entry.at > now ? min(next, stored.entry.at) : stored.entry.at
+                return next
             }
             for (stored, time) in zip(page.dropLast(), times.reversed()) {
                 guard time < cutoff.seconds, entries.count < AuditArchiveFolder.maximumEvents,

@@ -4,7 +4,8 @@ package import AuthContract
 package enum NewestEvents: Sendable, Hashable {
     /// None is dated more than `ClaimHistory.clockTolerance` after the clock.
     case agree
-    /// At least half of them are: the clock is this many seconds behind. It would refuse honest clients and accept old requests.
+    /// The newest is, or at least half of them are: the clock is this many seconds behind. It would refuse honest clients and accept
+    /// old requests.
     case clockBehind(Int64)
     /// Fewer are, up to this many seconds: a clock was ahead when they were written.
     case someAhead(Int64)
@@ -21,6 +22,8 @@ package enum NewestEvents: Sendable, Hashable {
             self = .agree
             return
         }
-        self = late.count * 2 >= leads.count ? .clockBehind(longest) : .someAhead(longest)
+        // A node that writes with a slow clock has newer events that agree with it, so the newest one is not enough.
+        let isNewestLate = leads.first.map { $0 > ClaimHistory.clockTolerance } ?? false
+        self = isNewestLate || late.count * 2 >= leads.count ? .clockBehind(longest) : .someAhead(longest)
     }
 }

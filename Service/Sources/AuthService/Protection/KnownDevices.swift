@@ -111,7 +111,7 @@ final class KnownDevices: Sendable {
     /// Adds the devices of new events.
     ///
     /// - Returns: false if all ids must be read again: the log does not continue the part that was read, because another database
-    ///   was restored or promoted; or a newer version wrote an event that this one does not know. The new read begins after it.
+    ///   was restored or promoted; or an event is damaged, or one that only a newer version knows. The new read begins after it.
     private func follow() async throws(StoreError) -> Bool {
         let last = state.withLock { $0.last }
         let newest = try await audit.link(at: nil)
@@ -126,7 +126,9 @@ final class KnownDevices: Sendable {
             before = oldest.sequence
             for recorded in events {
                 guard let code = recorded.event.code else { return false }
-                if Self.adding.contains(code), let id = recorded.event.deviceID { insert(id) }
+                guard Self.adding.contains(code) else { continue }
+                guard let id = recorded.event.deviceID else { return false }
+                insert(id)
             }
         }
         state.withLock { if $0.last == last { $0.last = newest } }
