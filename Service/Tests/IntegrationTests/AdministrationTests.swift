@@ -224,6 +224,22 @@ import Testing
         // The notification takes up to a second. On a busy machine a request adds time, but not to every measurement.
         #expect(try #require(delays.min()) < .seconds(2))
     }
+
+    @Test func `a demand whose time has passed is warned of once`() async throws {
+        let folder = try TemporaryFolder()
+        let database = folder.path("db.sqlite")
+        let example = try await Binary.run(["apps", "example", "--authority", folder.path("authority.pem")])
+        _ = try await Binary.run(["apps", "add", "--file", "-", "--database", database], input: example.output)
+        var record = try #require(try JSONValue(parsing: example.output).object)
+        record["keys"] = [
+            "compromise": ["keys_before": "2026-01-01T00:00:00Z", "rotate_by": "2026-01-02T00:00:00Z"]
+        ]
+        let change = ["apps", "change", "--file", "-", "--database", database]
+        for isWarned in [true, false] {
+            let changed = try await Binary.run(change, input: JSONValue.object(record).text())
+            #expect(changed.status == 0 && changed.errors.contains("has passed") == isWarned, "\(changed.errors)")
+        }
+    }
 }
 
 /// The output of `serve` if it cannot start.
