@@ -4,8 +4,8 @@ internal import StrictJSON
 /// Registrations that arrived during an outage of their provider. They are kept sealed, judged as of their arrival once the
 /// provider can be reached, and rejected after a day.
 ///
-/// A clock that is ahead for a while rejects nobody: a rejected phone gives up its identity. So the last hour of the day is counted
-/// in rounds, in which the provider is still asked.
+/// A rejected phone gives up its identity, so a clock that is ahead for a while must reject nobody. A proof is rejected only after
+/// an hour of rounds that all found it in the last hour of the day. Meanwhile the provider is still asked.
 struct PendingProofs: Sendable {
     let store: any PendingProofStore
     let apps: AppRegistry
@@ -31,7 +31,7 @@ struct PendingProofs: Sendable {
 
     /// The time for which a proof is kept, in seconds.
     static let longestWait: Int64 = 86_400
-    /// The rounds of this process in its last hour that a proof must have seen.
+    /// The rounds of an hour.
     static let lastRounds = 120
     private static let lastHour: Int64 = 3600
     /// The time after which a proof without a device must belong to a failed registration, in seconds.

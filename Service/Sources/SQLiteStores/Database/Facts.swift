@@ -48,11 +48,7 @@ extension StoreDatabase {
 
     /// Notes that the rows were moved.
     func noteMove(to place: String) async throws(StoreError) {
-        try await write { database in
-            try database.execute(
-                sql: "INSERT INTO facts (name, value) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET value = ?2",
-                arguments: [Self.moved, place])
-        }
+        try await write { try Self.set(Self.moved, to: place, $0) }
     }
 
     /// Takes the note back. Claims that the other engine has taken meanwhile are not here, so the journal counts as lost: its note
@@ -63,16 +59,16 @@ extension StoreDatabase {
         try await write { database in
             try database.execute(sql: "DELETE FROM facts WHERE name = ?", arguments: [Self.moved])
             guard database.changesCount > 0 else { return false }
-            try database.execute(
-                sql: "INSERT INTO facts (name, value) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET value = ?2",
-                arguments: [Self.journal, "moved"])
+            try Self.set(Self.journal, to: "moved", database)
             return true
         }
     }
 
-    static func note(_ note: JournalNote, _ database: Database) throws {
+    static func note(_ note: JournalNote, _ database: Database) throws { try set(journal, to: note.text, database) }
+
+    private static func set(_ name: String, to value: String, _ database: Database) throws {
         try database.execute(
             sql: "INSERT INTO facts (name, value) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET value = ?2",
-            arguments: [journal, note.text])
+            arguments: [name, value])
     }
 }
