@@ -232,8 +232,10 @@ import Testing
         #expect(await phone.service.devices.first?.handle == new.id)
     }
 
-    @Test("a lost answer to a replacement is settled by a status that asserts with the new key")
-    func lostRebindWithAssertions() async throws {
+    @Test(
+        "a lost answer to a replacement is settled by a status that asserts with the new key, or by the accepted signature",
+        arguments: [nil, AttestationError.Code.refused, .handleInvalid, .unavailable])
+    func lostRebindWithAssertions(failure: AttestationError.Code?) async throws {
         let (phone, sdk, _) = try await registered()
         await phone.service.setPolicy { ($0.rebinds, $0.assertionPrefixes) = (true, ["/auth/v1"]) }
         phone.attestation.loseHandles()
@@ -241,7 +243,9 @@ import Testing
         for index in 2...4 { await phone.network.plan(index == 2 ? .answerDropped : .requestDropped, at: index) }
         await expectError(.networkError) { try await sdk.rotateKey(appID: Phone.app) }
         phone.clock.advance(.seconds(3600))
+        if let failure { phone.attestation.fail([AttestationError.Code](repeating: failure, count: 10)) }
         try await phone.launch().rotateKey(appID: Phone.app)
+        phone.attestation.fail()
         let record = try phone.record()
         let device = try #require(await phone.service.devices.first)
         #expect(record.journal == nil && record.key?.thumbprint == device.key.thumbprint)

@@ -56,7 +56,10 @@ extension Rotator {
         do throws(SynheartAuthError) {
             return try await context.signedCall(.status, record: record, alias: alias, asserting: asserting).read()
         } catch {
-            guard error.remedy == .rebind else { throw error }
+            // The record keeps no suspicion about the new App Attest key, so a failure that repeats would never end.
+            guard error.remedy == .rebind || asserting.key != nil && error.code == .attestationFailed else {
+                throw error
+            }
             return try await context.signedCall(.status, record: record, alias: alias, asserting: .never).read()
         }
     }
