@@ -1,3 +1,4 @@
+import Bytes
 import Foundation
 import StoreServers
 
@@ -29,6 +30,7 @@ struct ProxiedAnswer: Sendable {
 final class MeddlingProxy: Sendable {
     let port: Int
     private let listener: Int32
+    private let isClosed = Locked(false)
 
     var url: String { "http://127.0.0.1:\(port)" }
 
@@ -58,8 +60,14 @@ final class MeddlingProxy: Sendable {
         }
     }
 
-    /// Accepts no more connections.
-    func close() { shutdown(listener, Int32(SHUT_RDWR)) }
+    /// Accepts no more connections. Only once: the thread then closes the descriptor, and its number may become another one's.
+    func close() {
+        let wasClosed = isClosed.withLock { isClosed in
+            defer { isClosed = true }
+            return isClosed
+        }
+        if !wasClosed { shutdown(listener, Int32(SHUT_RDWR)) }
+    }
 
     deinit { close() }
 

@@ -54,21 +54,16 @@ final class WireConnection: @unchecked Sendable {
         guard descriptor >= 0 else { return nil }
         if let host {
             let bound = Self.withLoopback(host, port: 0) { [descriptor] in bind(descriptor, $0, $1) }
-            guard bound == 0 else {
-                close(descriptor)
-                return nil
-            }
+            guard bound == 0 else { return nil }
         }
         var wait = timeval(tv_sec: seconds, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &wait, socklen_t(MemoryLayout<timeval>.size))
         setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &wait, socklen_t(MemoryLayout<timeval>.size))
         let connected = Self.withLoopback(1, port: port) { [descriptor] in connect(descriptor, $0, $1) }
-        guard connected == 0 else {
-            close(descriptor)
-            return nil
-        }
+        guard connected == 0 else { return nil }
     }
 
+    /// Runs after a failed `init` too. A second close there would close a descriptor that another thread has just got.
     deinit { close(descriptor) }
 
     private static func withLoopback(
