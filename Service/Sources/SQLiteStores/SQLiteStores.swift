@@ -211,7 +211,7 @@ public final class SQLiteStores: Sendable {
     /// Notes that all rows were moved to another engine: from now on the file is a backup, and opens for `Role.move` alone.
     ///
     /// - Parameter place: where they are, for a person.
-    public func noteMove(to place: String) async throws(StoreError) { try await database.noteMove(to: place) }
+    public func noteMove(to place: String) throws(StoreOpenError) { try database.noteMove(to: place) }
 
     /// Takes such a note back. Requests of before are refused for some minutes, as after any loss of claims.
     ///

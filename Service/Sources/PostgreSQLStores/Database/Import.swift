@@ -11,14 +11,16 @@ extension PostgreSQLStores {
     ///   - export: visits every row, in the order of `StoredTable`. It runs on the thread of the connection, and may block it.
     ///   - lastReading: an earlier reading of the clock, such as the time of a backup; nil: the rows are the other engine's
     ///     latest.
+    ///   - committing: called when all rows are in, before the transaction is committed. If it throws, nothing is written.
     ///   - progress: called with a table and the number of its rows so far, to show progress.
     /// - Returns: the number of rows of each table.
-    /// - Throws: `StoreOpenError` if the database cannot be used or is not empty, and errors of `export`. In these cases
-    ///   nothing was written.
+    /// - Throws: `StoreOpenError` if the database cannot be used or is not empty, and errors of `export` and `committing`. In these
+    ///   cases nothing was written.
     public static func importRows(
         _ url: String,
         from export: @escaping @Sendable ((StoredTable, [StoredTable.Cell]) throws -> Void) throws -> Void,
         lastReading: UnixTime? = nil,
+        committing: @escaping @Sendable () throws -> Void = {},
         progress: @escaping @Sendable (StoredTable, Int) -> Void = { _, _ in }
     ) async throws -> [StoredTable: Int] {
         try await migrate(url)
@@ -38,6 +40,7 @@ extension PostgreSQLStores {
                 """
                 UPDATE claim_keeper SET id = replace(gen_random_uuid()::text, '-', ''), place = NULL, renewed_at = NULL
                 """)
+            try committing()
             return imported.counts
         }
     }

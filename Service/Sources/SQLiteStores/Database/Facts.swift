@@ -47,9 +47,7 @@ extension StoreDatabase {
     }
 
     /// Notes that the rows were moved.
-    func noteMove(to place: String) async throws(StoreError) {
-        try await write { try Self.set(Self.moved, to: place, $0) }
-    }
+    func noteMove(to place: String) throws(StoreOpenError) { try writeNow { try Self.set(Self.moved, to: place, $0) } }
 
     /// Takes the note back. Claims that the other engine has taken meanwhile are not here, so the journal counts as lost: its note
     /// cannot be read.

@@ -13,7 +13,8 @@ struct MigrateStoreCommand: AsyncParsableCommand {
             Copies apps, devices, keys, credentials, signing keys, pending proofs, recordings and the audit log with its chain into \
             an empty database, in one transaction, and verifies the chain there. Stop the service first, and start the nodes with \
             the same service key: the content of <database>.key, or the value of service_key. The file stays as a backup of \
-            this moment: no service and no other command opens it. `--undo` gives up a move, before any node has used PostgreSQL.
+            this moment: no service and no other command opens it, even if the move was killed at its end. `--undo` gives up a move, \
+            before any node has used PostgreSQL.
 
             Challenges and replay claims stay behind. A client whose challenge is gone starts again, and the first node refuses \
             requests from before the move for some minutes, as after any loss of history.
@@ -51,11 +52,12 @@ struct MigrateStoreCommand: AsyncParsableCommand {
                 }
                 var moved: [StoredTable: Int] = [:]
                 let isUnserved = try await source.lock.withoutService {
-                    moved = try await PostgreSQLStores.importRows(url, from: source.export) { table, count in
-                        Self.tell("\(table.rawValue): \(count)")
-                    }
+                    moved = try await PostgreSQLStores.importRows(
+                        url, from: source.export,
+                        // Before PostgreSQL has the rows: a service that starts on the file after a kill would not know later devices.
+                        committing: { try source.noteMove(to: "PostgreSQL at \(Date.now.formatted(.iso8601))") },
+                        progress: { table, count in Self.tell("\(table.rawValue): \(count)") })
                     try await verify(url, against: source)
-                    try await source.noteMove(to: "PostgreSQL at \(Date.now.formatted(.iso8601))")
                 }
                 guard isUnserved else {
                     throw CommandFailure(.impossible, "a service uses \(database): stop it first")
@@ -100,7 +102,7 @@ struct MigrateStoreCommand: AsyncParsableCommand {
                 throw CommandFailure(
                     .refused,
                     "the audit log is not whole after the move" + (broken.map { ", from event \($0) on" } ?? "")
-                        + ". Empty the PostgreSQL database before another attempt")
+                        + ". Empty the PostgreSQL database before another attempt; `--undo` opens \(from) again")
             }
         }
     }

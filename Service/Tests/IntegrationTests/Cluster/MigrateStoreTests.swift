@@ -17,6 +17,9 @@ import Testing
 
     private var database: String { folder.path("db.sqlite") }
 
+    private static let keyWithoutDevice =
+        "PRAGMA foreign_keys = OFF; INSERT INTO keys VALUES ('t', '2e7b4c1a-0000-4000-8000-000000000000', 'current')"
+
     /// The service key of the SQLite deployment, in the environment of the nodes.
     private func environment(_ url: String) throws -> [String: String] {
         let key = try String(contentsOfFile: database + ".key", encoding: .utf8)
@@ -82,10 +85,7 @@ import Testing
     /// Two faults that are found at different times: before the first write, and by PostgreSQL in the middle of the rows.
     @Test(arguments: [
         ("DROP TRIGGER audit_is_not_changed; UPDATE audit SET actor = 'nobody' WHERE sequence = 1", "audit log"),
-        (
-            "PRAGMA foreign_keys = OFF; INSERT INTO keys VALUES ('t', '2e7b4c1a-0000-4000-8000-000000000000', 'current')",
-            "keys"
-        ),
+        (keyWithoutDevice, "keys"),
     ])
     func `a move that fails writes nothing`(damage: String, sentence: String) async throws {
         _ = try await ServiceFixture(database: database)
@@ -96,6 +96,33 @@ import Testing
         for table in ["apps", "audit"] where try postgresql.sql("SELECT to_regclass('\(table)')", in: url) != "" {
             #expect(try postgresql.sql("SELECT count(*) FROM \(table)", in: url) == "0")
         }
+        let apps = try await Binary.run(["apps", "list", "--database", database])
+        #expect(apps.status == 0, "\(apps.errors)")
+    }
+
+    @Test func `a move that ends at PostgreSQL's commit leaves the file closed`() async throws {
+        _ = try await ServiceFixture(database: database)
+        let url = try postgresql.database()
+        let move = ["migrate-store", "--from", "sqlite:\(database)"]
+        // A move that fails at its rows leaves the tables.
+        let damaged = try DatabaseQueue(path: database)
+        try await damaged.writeWithoutTransaction { try $0.execute(sql: Self.keyWithoutDevice) }
+        #expect(try await Binary.run(move + ["--to", url]).status != 0)
+        try await damaged.write { try $0.execute(sql: "DELETE FROM keys") }
+        try damaged.close()
+        try postgresql.sql(
+            """
+            CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no commit'; END $$;
+            CREATE CONSTRAINT TRIGGER fail AFTER INSERT ON apps DEFERRABLE INITIALLY DEFERRED
+              FOR EACH ROW EXECUTE FUNCTION fail();
+            """, in: url)
+        let moved = try await Binary.run(move + ["--to", url])
+        #expect(moved.status == 2 && moved.errors.contains("no commit"), "\(moved.errors)")
+        let apps = try await Binary.run(["apps", "list", "--database", database])
+        #expect(apps.status == 2 && apps.errors.contains("--undo"), "\(apps.errors)")
+        try postgresql.sql("DROP TRIGGER fail ON apps", in: url)
+        let again = try await Binary.run(move + ["--to", url])
+        #expect(again.status == 0, "\(again.errors)")
     }
 
     @Test(arguments: [
