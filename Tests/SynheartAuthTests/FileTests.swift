@@ -233,6 +233,21 @@ import Testing
     func noKeyStore() {
         #expect(throws: KeyStoreError.self) { try NoKeyStore().create(.primary(AppID("a")), challenge: nil) }
     }
+
+    @Test("a build without a key store ends no identity of a build that had one")
+    func forgottenKeyStore() async throws {
+        let phone = Phone()
+        try await phone.launch().registerDevice(appID: Phone.app)
+        let before = try phone.record()
+        let without = try phone.launch { $0.keyStore = NoKeyStore() }
+        for _ in 0..<3 {
+            let error = await expectError(.keystoreError) { try await without.registerDevice(appID: Phone.app) }
+            #expect(error?.message.contains("Configuration.keyStore") == true)
+            phone.clock.advance(.seconds(2))
+        }
+        #expect(try phone.record() == before)
+        #expect(try await phone.launch().registerDevice(appID: Phone.app).status == .alreadyRegistered)
+    }
 }
 
 #if canImport(Glibc)

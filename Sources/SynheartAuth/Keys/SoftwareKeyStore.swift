@@ -99,19 +99,21 @@ public struct SoftwareKeyStore: KeyStore {
     }
 }
 
-/// The key store of a platform without hardware, until the configuration names one.
+/// The key store of a platform without hardware, until the configuration names one. It knows no keys, so it must not say that one is
+/// gone: that would end the identity of a key in the store that the configuration lacks.
 struct NoKeyStore: KeyStore {
     let protection = KeyProtection.hostKeystore
 
-    func create(_ alias: KeyAlias, challenge: [UInt8]?) throws(KeyStoreError) -> DevicePublicKey {
-        throw KeyStoreError(.unsupported, reason: "no key store: name one in Configuration.keyStore")
-    }
+    private static let failure = KeyStoreError(
+        .unsupported, reason: "no key store: name one in Configuration.keyStore")
 
-    func load(_ alias: KeyAlias) throws(KeyStoreError) -> DevicePublicKey? { nil }
+    func create(_ alias: KeyAlias, challenge: [UInt8]?) throws(KeyStoreError) -> DevicePublicKey { throw Self.failure }
 
-    func sign(_ message: [UInt8], with alias: KeyAlias) throws(KeyStoreError) -> RequestSignature {
-        throw KeyStoreError(.unsupported, reason: "no key store: name one in Configuration.keyStore")
-    }
+    func load(_ alias: KeyAlias) throws(KeyStoreError) -> DevicePublicKey? { throw Self.failure }
 
-    func delete(_ alias: KeyAlias) throws(KeyStoreError) {}
+    func sign(_ message: [UInt8], with alias: KeyAlias) throws(KeyStoreError) -> RequestSignature { throw Self.failure }
+
+    func delete(_ alias: KeyAlias) throws(KeyStoreError) { throw Self.failure }
+
+    func checkCanaries(of alias: KeyAlias) throws(KeyStoreError) { throw Self.failure }
 }
