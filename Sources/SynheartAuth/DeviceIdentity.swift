@@ -9,7 +9,7 @@ actor DeviceIdentity {
     private var registration: Running<Registration, Void>?
     private var rotation: Running<KeyRotation, RotationGoal>?
     private var maintenance: Task<Void, Never>?
-    private var tokenFetches: [String?: Operation<DeviceToken>] = [:]
+    private var tokenFetches: [String?: TokenFetch] = [:]
     private var tokens = TokenCache()
     /// The service refused a new App Attest key in place of a lost one.
     private var isRebindRefused = false
@@ -21,6 +21,12 @@ actor DeviceIdentity {
         let task: Operation<Value>
         let goal: Goal
         let backOff: BackOff
+    }
+
+    /// A token request under way. Only callers with the same key join it: the token of an earlier identity may name another user.
+    private struct TokenFetch: Sendable {
+        let task: Operation<DeviceToken>
+        let thumbprint: String
     }
 
     init(context: IdentityContext, resets: Resets) {
@@ -163,7 +169,7 @@ actor DeviceIdentity {
                 let answer = try await context.signedCall(route, body: body, record: record, alias: key.alias)
                 return Attempt(result: .success(answer), key: key)
             } catch {
-                guard error.remedy == .finishRotation else { throw error }
+                guard error.remedy == .finishRotation else { throw await context.current(error, of: record) }
                 return Attempt(result: .failure(error), key: key)
             }
         }
@@ -198,16 +204,18 @@ actor DeviceIdentity {
         let held = tokens[audience].flatMap { $0.thumbprint == key.thumbprint ? $0 : nil }
         if let held, held.isFresh(now) { return DeviceToken(token: held.token, remaining: held.remaining(now)) }
         do throws(SynheartAuthError) {
-            if let fetch = tokenFetches[audience] { return try await Self.value(of: fetch) }
-            let fetch = Operation<DeviceToken> {
+            if let fetch = tokenFetches[audience], fetch.thumbprint == key.thumbprint {
+                return try await Self.value(of: fetch.task)
+            }
+            let task = Operation<DeviceToken> {
                 let result = await Self.result { () async throws(SynheartAuthError) in
                     try await self.fetchToken(audience)
                 }
-                tokenFetches[audience] = nil
+                if tokenFetches[audience]?.thumbprint == key.thumbprint { tokenFetches[audience] = nil }
                 return result
             }
-            tokenFetches[audience] = fetch
-            return try await Self.value(of: fetch)
+            tokenFetches[audience] = TokenFetch(task: task, thumbprint: key.thumbprint)
+            return try await Self.value(of: task)
         } catch {
             // The token is past half of its life but still valid, and the service is down.
             let remaining = held?.remaining(context.clock.continuous) ?? .zero
@@ -256,6 +264,15 @@ actor DeviceIdentity {
 }
 
 extension IdentityContext {
+    /// The error to throw for a refusal of this record's identity. If a reset has ended that identity meanwhile, the refusal must not
+    /// make the host give up the present one.
+    fileprivate func current(_ error: SynheartAuthError, of record: IdentityRecord) async -> SynheartAuthError {
+        guard error.recovery == .reset, let now = try? await ledger.load(), now.deviceID != record.deviceID else {
+            return error
+        }
+        return .resetMeanwhile
+    }
+
     /// Runs `body` while no other process and no other task operates on this identity.
     func exclusively<Value: Sendable>(
         _ body: () async throws(SynheartAuthError) -> Value

@@ -130,6 +130,26 @@ import Testing
         #expect(await phone.service.count(.status) >= 1)
     }
 
+    @Test(
+        "a request that was signed before another call learned the clock is signed again",
+        arguments: [Self.api, FakeService.origin])
+    func clockSkewOfTwo(origin: String) async throws {
+        let phone = Phone()
+        let transport = CallDeadlineTests.HeldTransport(phone.network, holding: "/v1/later")
+        let sdk = try phone.launch {
+            $0.origins = Self.origins
+            $0.transport = transport
+        }
+        try await sdk.registerDevice(appID: Phone.app)
+        phone.clock.setError(.seconds(7200))
+        let later = request(origin + "/v1/later")
+        let send = Task { try await sdk.send(later, appID: Phone.app).status }
+        try await eventually { await transport.waiting == 1 }
+        #expect(try await sdk.send(request(), appID: Phone.app).status == 200)
+        await transport.letGo()
+        #expect(try await send.value == 200)
+    }
+
     @Test("after CLOCK_SKEW from the auth service send learns the clock from the body")
     func clockSkewFromAuth() async throws {
         let (phone, sdk, _) = try await registered()
@@ -225,9 +245,17 @@ import Testing
         #expect(try await sdk.send(request(), appID: Phone.app) == answer)
     }
 
-    @Test("MISDIRECTED_REQUEST is a configuration error that names the origin, and changes nothing")
-    func misdirected() async throws {
-        let (phone, sdk, _) = try await registered()
+    @Test(
+        "MISDIRECTED_REQUEST is a configuration error that names the origin, and changes nothing",
+        arguments: [SignatureScheme.one, .two])
+    func misdirected(scheme: SignatureScheme) async throws {
+        let phone = Phone()
+        let sdk = try phone.launch {
+            $0.origins = Self.origins
+            $0.scheme = scheme
+        }
+        // The registration itself is not signed.
+        try await sdk.registerDevice(appID: Phone.app)
         let before = try phone.record()
         await phone.service.answer(
             path: "/v1/readings?day=1", with: await phone.service.answer(FakeService.Refusal(.misdirectedRequest)))

@@ -34,6 +34,7 @@ final class CallLife: Sendable {
     private struct State: Sendable {
         var isOver = false
         var mayHaveHappened = false
+        var running: Task<Void, Never>?
     }
 
     private let state = Locked(State())
@@ -45,8 +46,32 @@ final class CallLife: Sendable {
         end = clock.continuous + limit
     }
 
-    /// Ends the call before its deadline.
-    func finish() { state.withLock { $0.isOver = true } }
+    /// Ends the call before its deadline, and what runs during it.
+    func finish() {
+        state.withLock { state -> Task<Void, Never>? in
+            state.isOver = true
+            return state.running
+        }?.cancel()
+    }
+
+    /// Runs `body`, and cancels it when the call ends.
+    func during<Value: Sendable>(
+        _ body: @escaping @Sendable () async throws(SynheartAuthError) -> Value
+    ) async throws(SynheartAuthError) -> Value {
+        let answer = OnceValue<Result<Value, SynheartAuthError>>()
+        let running = Task<Void, Never> {
+            do throws(SynheartAuthError) { answer.give(.success(try await body())) } catch {
+                answer.give(.failure(error))
+            }
+        }
+        let isOver = state.withLock { state in
+            state.running = running
+            return state.isOver
+        }
+        if isOver { running.cancel() }
+        defer { state.withLock { $0.running = nil } }
+        return try await answer.value.get()
+    }
 
     /// Whether a sent copy may have taken effect.
     var mayHaveHappened: Bool { state.withLock { $0.mayHaveHappened } }

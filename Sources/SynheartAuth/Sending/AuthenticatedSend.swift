@@ -71,19 +71,26 @@ struct AuthenticatedSend: Sendable {
             let answer = sent.answer
             await applyDemands(of: answer)
             let verdict = verdict(answer)
-            if verdict?.remedy != .signOtherScheme, let record = try? await context.ledger.load() {
-                await context.noteScheme(sent.scheme, record)
+            guard let verdict else {
+                // Only then was the request verified, so that the service refuses lower schemes from now on.
+                if answer.status < 500, ServiceVerdict.refusal(answer) == nil {
+                    await context.noteScheme(sent.scheme, sent.record)
+                }
+                return answer.streamed(for: request)
             }
-            guard let verdict else { return answer.streamed(for: request) }
             let isRepeated = !recovered.insert(verdict.code).inserted
             switch verdict.remedy {
             case .finishRotation, .confirm:
-                if !isRepeated, verdict.remedy == .finishRotation, try await identity.hasReplaced(sent.key) { continue }
-                if let error = try await confirmed(verdict) { throw error }
+                if !isRepeated, verdict.remedy == .finishRotation,
+                    try await identity.hasReplaced(sent.record.key)
+                {
+                    continue
+                }
+                if let error = try await confirmed(verdict, of: sent.record) { throw error }
                 return answer
             case .report: throw verdict
             case _ where isRepeated: throw verdict
-            case .learnClock: try await learnClock(verdict)
+            case .learnClock: try await learnClock(verdict, after: sent.record.clockOffset)
             case .signAgain:
                 // A copy was accepted. If signed again, the request could take effect a second time.
                 guard mayRepeat else { throw verdict }
@@ -99,8 +106,8 @@ struct AuthenticatedSend: Sendable {
     private struct SentCopy {
         let answer: TransportResponse
         let scheme: SignatureScheme
-        /// The current key when the copy was signed.
-        let key: IdentityRecord.KeyReference?
+        /// The record when the copy was signed.
+        let record: IdentityRecord
     }
 
     private func signAndSend() async throws(SynheartAuthError) -> SentCopy {
@@ -109,17 +116,23 @@ struct AuthenticatedSend: Sendable {
         if let problem = HostHeaders.problem(request.headers, scheme) {
             throw SynheartAuthError(.signingFailed, "the request's headers: \(problem)")
         }
-        let signed = try await RequestSigner(context: context).sign(
-            scheme, method: request.method, to: place, body: try await body(scheme))
-        let send = { @Sendable (fields: [(name: String, value: String)]) async throws(SynheartAuthError) in
-            try await exchange(fields, scheme)
+        let body = try await body(scheme)
+        let sign = { @Sendable () async throws(SynheartAuthError) in
+            _ = try life.remaining()
+            return try await RequestSigner(context: context).sign(
+                scheme, method: request.method, to: place, body: body)
         }
         let asserts = asserting || context.demands.needsAssertion(place.target.path.text, at: place.origin)
-        guard asserts else { return SentCopy(answer: try await send(signed.fields), scheme: scheme, key: record.key) }
-        let life = life
-        let answer = try await context.sendAsserting(
-            signed, check: { () throws(SynheartAuthError) in _ = try life.remaining() }, send)
-        return SentCopy(answer: answer, scheme: scheme, key: record.key)
+        let answer =
+            try await asserts
+            ? context.sendAsserting(sign) { signed throws(SynheartAuthError) in
+                // At its turn, in a task of the line, which does not end with the call.
+                try await life.during { () async throws(SynheartAuthError) in
+                    try await exchange(signed.fields, scheme)
+                }
+            }
+            : exchange(try await sign().fields, scheme)
+        return SentCopy(answer: answer, scheme: scheme, record: record)
     }
 
     private func exchange(
@@ -204,8 +217,11 @@ struct AuthenticatedSend: Sendable {
         return answer.status != 400 || verdict.remedy == .signOtherScheme ? verdict : nil
     }
 
-    private func learnClock(_ verdict: SynheartAuthError) async throws(SynheartAuthError) {
-        let before = try await context.ledger.load().clockOffset
+    /// Learns the clock, unless another call has done so since the refused copy was signed with `before`.
+    private func learnClock(
+        _ verdict: SynheartAuthError, after before: ClockOffset?
+    ) async throws(SynheartAuthError) {
+        guard try await context.ledger.load().clockOffset == before else { return }
         if isAuthOrigin, let time = verdict.serverTime {
             guard
                 let offset = ClockOffset(
@@ -219,8 +235,12 @@ struct AuthenticatedSend: Sendable {
     }
 
     /// The verdict, if the auth service confirms it; else nil.
-    private func confirmed(_ verdict: SynheartAuthError) async throws(SynheartAuthError) -> SynheartAuthError? {
-        if isAuthOrigin { return verdict }
+    ///
+    /// If a reset has ended the identity that signed, the status of the present one decides.
+    private func confirmed(
+        _ verdict: SynheartAuthError, of record: IdentityRecord
+    ) async throws(SynheartAuthError) -> SynheartAuthError? {
+        if isAuthOrigin, try await context.ledger.load().deviceID == record.deviceID { return verdict }
         do throws(SynheartAuthError) {
             return try await status().status == .revoked ? verdict : nil
         } catch {

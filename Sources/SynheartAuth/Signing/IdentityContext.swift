@@ -141,20 +141,19 @@ final class IdentityContext: Sendable {
         let origin = configuration.origin.origin
         var scheme = demands.scheme(of: origin) ?? scheme(for: record)
         while true {
-            let signed = try await RequestSigner(context: self).sign(
-                scheme, route, body: body, record: record, alias: alias)
-            let exchange = {
-                @Sendable [self] (fields: [(name: String, value: String)]) async throws(SynheartAuthError) in
+            let sign = { @Sendable [self, record, scheme] () async throws(SynheartAuthError) in
+                try await RequestSigner(context: self).sign(scheme, route, body: body, record: record, alias: alias)
+            }
+            let exchange = { @Sendable [self] (signed: SignedMessage) async throws(SynheartAuthError) in
                 try await beforeSending(signed.timestamp)
-                return try await call(route, headers: fields, body: body, deadline: deadline)
+                return try await call(route, headers: signed.fields, body: body, deadline: deadline)
             }
             let asserts = asserting != .never && demands.needsAssertion(route.rawValue, at: origin)
             do throws(SynheartAuthError) {
                 let answer =
                     try await asserts
-                    ? sendAsserting(
-                        signed, by: asserting.key, waitLimit: .forAssertions(deadline, sleeper), exchange)
-                    : exchange(signed.fields)
+                    ? sendAsserting(by: asserting.key, waitLimit: .forAssertions(deadline, sleeper), sign, exchange)
+                    : exchange(try await sign())
                 if !seen.isDisjoint(with: [.server(ErrorCode.unsupportedSigVersion.rawValue)]) {
                     demands.note(scheme, of: origin)
                 }
@@ -179,23 +178,20 @@ final class IdentityContext: Sendable {
     /// Sends a signed request with an assertion over the bytes that its signature covers, after all others with assertions.
     ///
     /// - Parameters:
-    ///   - signed: The request.
     ///   - key: The attested key that asserts; nil for the identity's.
     ///   - waitLimit: How long the request waits for the others; nil if the caller limits its own wait.
-    ///   - check: Throws if the request is no longer wanted at its turn.
-    ///   - exchange: Sends the request with these header fields.
+    ///   - sign: Signs at the request's turn, so that its time is current. Throws if the request is no longer wanted.
+    ///   - exchange: Sends the request.
     func sendAsserting<Answer: Sendable>(
-        _ signed: SignedMessage, by key: IdentityRecord.AttestationKey? = nil,
-        waitLimit: SerialTaskQueue.WaitLimit? = nil,
-        check: @escaping @Sendable () throws(SynheartAuthError) -> Void = {},
-        _ exchange:
-            @escaping @Sendable (
-                _ fields: [(name: String, value: String)]
-            ) async throws(SynheartAuthError) -> Answer
+        by key: IdentityRecord.AttestationKey? = nil, waitLimit: SerialTaskQueue.WaitLimit? = nil,
+        _ sign: @escaping @Sendable () async throws(SynheartAuthError) -> SignedMessage,
+        _ exchange: @escaping @Sendable (SignedMessage) async throws(SynheartAuthError) -> Answer
     ) async throws(SynheartAuthError) -> Answer {
         try await assertions.run(waitLimit) { () async throws(SynheartAuthError) in
-            try check()
-            return try await exchange(signed.fields + [try await self.assertionField(over: signed, by: key)])
+            let signed = try await sign()
+            let fields = signed.fields + [try await self.assertionField(over: signed, by: key)]
+            return try await exchange(
+                SignedMessage(fields: fields, bytes: signed.bytes, timestamp: signed.timestamp))
         }
     }
 
@@ -231,7 +227,10 @@ final class IdentityContext: Sendable {
 
     /// Raises the device's scheme floor after a request under this scheme: the service does too.
     func noteScheme(_ scheme: SignatureScheme, _ record: IdentityRecord) async {
-        if scheme > record.schemeFloor { _ = try? await ledger.apply(.schemeUsed(scheme)) }
+        guard scheme > record.schemeFloor, let now = try? await ledger.load(), now.deviceID == record.deviceID else {
+            return
+        }
+        _ = try? await ledger.apply(.schemeUsed(scheme))
     }
 }
 
