@@ -9,6 +9,7 @@ actor DeviceIdentity {
     private var registration: Running<Registration, Void>?
     private var rotation: Running<KeyRotation, RotationGoal>?
     private var maintenance: Task<Void, Never>?
+    private var failedMaintenance: MaintenanceCause?
     private var tokenFetches: [String?: TokenFetch] = [:]
     private var tokens = TokenCache()
     /// The service refused a new App Attest key in place of a lost one.
@@ -190,11 +191,21 @@ actor DeviceIdentity {
         if RotationSchedule.isDue(try await context.ledger.load(), at: now) { try await rotateAsDemanded() }
     }
 
-    /// Starts `maintain` unless it runs already, or failed in this process. The next launch tries again.
+    /// What maintenance is for. A new demand to rotate is a new cause, and so is a new identity.
+    private struct MaintenanceCause: Sendable, Hashable {
+        let deviceID: DeviceID?
+        let demand: RotationDemand?
+    }
+
+    /// Starts `maintain` unless it runs already, or failed in this process for the same cause. The next launch tries again.
     func maintainInBackground() {
         guard context.configuration.rotatesAutomatically, maintenance == nil else { return }
         maintenance = Task {
-            if (try? await maintain()) != nil { maintenance = nil }
+            defer { maintenance = nil }
+            guard let record = try? await context.ledger.load() else { return }
+            let cause = MaintenanceCause(deviceID: record.deviceID, demand: record.rotationDemand)
+            guard cause != failedMaintenance else { return }
+            failedMaintenance = (try? await maintain()) == nil ? cause : nil
         }
     }
 

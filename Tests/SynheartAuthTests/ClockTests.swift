@@ -84,6 +84,26 @@ import Testing
         #expect(try phone.record().clockOffset == ClockOffset.none)
     }
 
+    @Test("an exchange during which the process was suspended teaches no offset", arguments: [60, 61, 720])
+    func suspended(seconds: Int) async throws {
+        struct Suspended: HTTPTransport {
+            let base: any HTTPTransport
+            let clock: TestClock
+            let time: Duration
+            func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
+                let answer = try await base.send(request)
+                if request.url.hasSuffix(Route.token.rawValue) { clock.advance(time) }
+                return answer
+            }
+        }
+        let (phone, _, _) = try await Phone.registered()
+        let sdk = try phone.launch {
+            $0.transport = Suspended(base: phone.network, clock: phone.clock, time: .seconds(seconds))
+        }
+        _ = try await sdk.deviceToken(appID: Phone.app)
+        #expect(try phone.record().clockOffset.milliseconds == (seconds > 60 ? 0 : -30_000))
+    }
+
     @Test("the offset includes half of the round trip")
     func roundTrip() {
         let offset = ClockOffset(serverTime: UnixTime(1000), receivedAt: 990_000, roundTrip: .seconds(4))

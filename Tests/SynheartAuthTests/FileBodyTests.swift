@@ -73,6 +73,25 @@ import Testing
         #expect(await phone.network.messages == before)
     }
 
+    @Test("signing a URLRequest again leaves nothing of the earlier signature")
+    func signedAgain() async throws {
+        let phone = Phone()
+        let sdk = try phone.launch { $0.origins = SendTests.origins }
+        try await sdk.registerDevice(appID: Phone.app)
+        var request = URLRequest(url: try #require(URL(string: "\(SendTests.api)/v1/readings")))
+        try await sdk.sign(&request, appID: Phone.app, asserting: true)
+        #expect(request.value(forHTTPHeaderField: HeaderName.assertion) != nil)
+        try await sdk.sign(&request, appID: Phone.app)
+        #expect(request.value(forHTTPHeaderField: HeaderName.assertion) == nil)
+        let two = try phone.launch {
+            $0.origins = SendTests.origins
+            $0.scheme = .two
+        }
+        try await two.sign(&request, appID: Phone.app)
+        #expect(request.value(forHTTPHeaderField: HeaderName.signatureVersion) == nil)
+        #expect(request.value(forHTTPHeaderField: HeaderName.messageSignature) != nil)
+    }
+
     @Test("a URLRequest for an upload task is signed in place")
     func urlRequest() async throws {
         let (phone, sdk) = try await registered()

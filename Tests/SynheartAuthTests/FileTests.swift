@@ -225,7 +225,7 @@ import Testing
         #expect(try keys.signer(alias) == nil)
         for call in [{ _ = try keys.sign([1], with: alias) }, { _ = try keys.load(alias) }] as [() throws -> Void] {
             let error = #expect(throws: KeyStoreError.self) { try call() }
-            #expect(error?.code == .failed && error?.status == Int(EPERM))
+            #expect(error?.code == .unavailable && error?.status == Int(EPERM))
         }
     }
 

@@ -146,6 +146,54 @@ import Testing
         #expect(try await sdk.deviceToken(appID: Phone.app).token.isEmpty == false)
     }
 
+    @Test func `a key store that recovers after its second false answer is believed`() async throws {
+        let (phone, sdk, id) = try await Phone.registered()
+        let before = try phone.record()
+        for _ in 0..<2 {
+            phone.keys.fail(KeyStoreError(.notFound))
+            #expect(try await sdk.isRegistered(appID: Phone.app))
+            phone.clock.advance(.seconds(2))
+        }
+        #expect(phone.keys.canaryChecks == 1)
+        #expect(try await sdk.registerDevice(appID: Phone.app).deviceId == id)
+        #expect(try phone.record().key == before.key)
+    }
+
+    @Test func `a device is registered also while a rotation replaces its key`() async throws {
+        /// Another process rotates before the first load.
+        struct Rotating: KeyStore {
+            let base: MemoryKeyStore
+            let rotate: @Sendable () -> Void
+            let isRotated = Locked(false)
+            var protection: KeyProtection { base.protection }
+
+            func create(_ alias: KeyAlias, challenge: [UInt8]?) throws(KeyStoreError) -> DevicePublicKey {
+                try base.create(alias, challenge: challenge)
+            }
+            func load(_ alias: KeyAlias) throws(KeyStoreError) -> DevicePublicKey? {
+                let wasRotated = isRotated.withLock { isRotated in
+                    defer { isRotated = true }
+                    return isRotated
+                }
+                if !wasRotated { rotate() }
+                return try base.load(alias)
+            }
+            func sign(_ message: [UInt8], with alias: KeyAlias) throws(KeyStoreError) -> RequestSignature {
+                try base.sign(message, with: alias)
+            }
+            func delete(_ alias: KeyAlias) throws(KeyStoreError) { try base.delete(alias) }
+        }
+        let (phone, sdk, _) = try await Phone.registered()
+        let before = try phone.record()
+        try await sdk.rotateKey(appID: Phone.app)
+        let after = try phone.record()
+        phone.storage.put(before.bytes, RecordName(before.appID))
+        let other = try phone.launch {
+            $0.keyStore = Rotating(base: phone.keys) { phone.storage.put(after.bytes, RecordName(after.appID)) }
+        }
+        #expect(try await other.isRegistered(appID: Phone.app))
+    }
+
     @Test func `a key that another process made after a reset is not taken for the lost one`() async throws {
         let (phone, other, id) = try await Phone.registered()
         let keys = Vanishing(base: phone.keys)

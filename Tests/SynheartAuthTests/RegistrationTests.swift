@@ -410,6 +410,27 @@ import Testing
         #expect(try await other.getDeviceId(appID: Phone.app) == nil)
     }
 
+    @Test("on a full disk the record of an alias signs, and moves later")
+    func aliasOnFullDisk() async throws {
+        let (phone, _, id) = try await Phone.registered()
+        let new = "https://new.test"
+        var configuration = try phone.configuration
+        let before = try phone.record()
+        configuration = try SynheartAuth.Configuration(baseUrl: new)
+        configuration.aliases = [try RequestOrigin(FakeService.origin)]
+        (configuration.transport, configuration.storage) = (phone.network, phone.storage)
+        (configuration.keyStore, configuration.attestation) = (phone.keys, phone.attestation)
+        (configuration.sleeper, configuration.clock) = (phone.sleeper, phone.clock)
+        let sdk = SynheartAuth(configuration)
+        phone.storage.refuseWrites(true)
+        #expect(try await phone.signAndVerify(sdk).status == 200)
+        #expect(try await sdk.registerDevice(appID: Phone.app).deviceId == id)
+        #expect(try phone.record() == before)
+        phone.storage.refuseWrites(false)
+        #expect(try await sdk.registerDevice(appID: Phone.app).deviceId == id)
+        #expect(try phone.record().authOrigin == new)
+    }
+
     @Test("a record of an alias moves along without a request, and back only if that is an alias too")
     func alias() async throws {
         let (phone, _, id) = try await Phone.registered()

@@ -198,6 +198,7 @@ import Testing
         let sent = await phone.service.requests.count
         let error = await expectError(.nonceReplay) { try await sdk.send(request(method: method), appID: Phone.app) }
         #expect(error?.mayHaveHappened == true && error?.code == .nonceReplay)
+        #expect(error?.recovery == SynheartAuthError.Recovery.none, "the host would run the request twice")
         #expect(await phone.service.requests.count == sent + 1)
     }
 
@@ -614,6 +615,25 @@ import Testing
         #expect(try await phone.signAndVerify(sdk).status == 200)
         let next = try phone.launch { $0.rotatesAutomatically = true }
         try await next.registerDevice(appID: Phone.app)
+        try await eventually { await phone.service.count(.rotateKey) == 4 }
+    }
+
+    @Test("a new demand, and a new identity, are rotated for although an earlier background rotation failed")
+    func backgroundAgain() async throws {
+        let (phone, _, id) = try await Phone.registered()
+        phone.clock.advance(.seconds(91 * 86_400))
+        let sdk = try phone.launch { $0.rotatesAutomatically = true }
+        await phone.service.refuse(.rotateKey, .serviceUnavailable, times: 3)
+        try await sdk.registerDevice(appID: Phone.app)
+        try await eventually { phone.logger.entries.count { $0.event == .rotationFailed } == 3 }
+        try await eventually { try await sdk.state(appID: Phone.app) == .registered }
+        await phone.service.edit(id) {
+            $0.mustRotateBy = UnixTime(phone.clock.trueMilliseconds / 1000 + 86_400)
+            $0.mustRotateReason = .compromise
+        }
+        // The answer has the demand.
+        _ = try await sdk.deviceToken(appID: Phone.app)
+        try await sdk.registerDevice(appID: Phone.app)
         try await eventually { await phone.service.count(.rotateKey) == 4 }
     }
 

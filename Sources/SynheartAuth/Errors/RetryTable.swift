@@ -150,6 +150,8 @@ enum RetryTable {
         case deadlinePassed, cancelled
         /// The identity was reset while the operation waited.
         case resetMeanwhile
+        /// A copy of a request was accepted, and a second effect of it may do harm.
+        case writeReplayed
         /// `configure` was called again with other values.
         case configuredOtherwise
     }
@@ -182,6 +184,7 @@ enum RetryTable {
         .deadlinePassed: Row(.networkError, .none, then: .retry),
         .cancelled: Row(.cancelled, .none, then: .retry),
         .configuredOtherwise: Row(.notConfigured, .none, then: .none),
+        .writeReplayed: Row(.nonceReplay, .none, then: .none),
         .resetMeanwhile: Row(.networkError, .none, then: .retry),
     ]
 

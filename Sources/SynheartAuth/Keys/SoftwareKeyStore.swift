@@ -94,8 +94,9 @@ public struct SoftwareKeyStore: KeyStore {
 
     private static func file(_ alias: KeyAlias) -> String { "\(RecordName(hashing: alias.text).text).key" }
 
+    /// A file that cannot be read says nothing about its key.
     private static func failure(_ failure: PrivateDirectory.Failure) -> KeyStoreError {
-        KeyStoreError(.failed, status: Int(failure.number), reason: failure.storageError.reason)
+        KeyStoreError(.unavailable, status: Int(failure.number), reason: failure.storageError.reason)
     }
 }
 

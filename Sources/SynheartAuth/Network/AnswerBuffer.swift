@@ -166,6 +166,8 @@ final class AnswerBuffer: Sendable {
             }
         }
         guard let piece = (piece ?? nil) ?? nil else {
+            // A read that comes back later takes its piece with it, so nothing after it may be read.
+            cancel()
             throw TransportError("the answer's temporary file cannot be read")
         }
         update { state in

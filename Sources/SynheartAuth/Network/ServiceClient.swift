@@ -30,6 +30,8 @@ struct ServiceClient: Sendable {
         }
     }
 
+    private static let longestRoundTrip = Duration.seconds(60)
+
     /// The result of an exchange, and its information about the clock, also after a failure.
     struct Outcome: Sendable {
         let result: Result<Response, SynheartAuthError>
@@ -63,8 +65,10 @@ struct ServiceClient: Sendable {
         let receivedAt = clock.wallMilliseconds
         let roundTrip = clock.continuous - sentAt
         let serverTime = ServiceVerdict.serverTime(answer)
-        let offset = serverTime.flatMap {
-            ClockOffset(serverTime: $0, receivedAt: receivedAt, roundTrip: roundTrip)
+        // Half of a long round trip, as of a process that was suspended meanwhile, says little about the way back.
+        let offset = serverTime.flatMap { time in
+            roundTrip > Self.longestRoundTrip
+                ? nil : ClockOffset(serverTime: time, receivedAt: receivedAt, roundTrip: roundTrip)
         }
         let result: Result<Response, SynheartAuthError> =
             (200..<300).contains(answer.status)

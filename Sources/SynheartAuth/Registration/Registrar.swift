@@ -202,7 +202,12 @@ extension IdentityContext {
     func isRegistered() async throws(SynheartAuthError) -> Bool {
         let record = try await ledger.load()
         do throws(SynheartAuthError) {
-            return try await existingRegistration(record) != nil
+            guard record.identity == .active else { return false }
+            if try await existingRegistration(record) != nil { return true }
+            // A rotation may have replaced the key, and deleted it, after the record was read.
+            let now = try await ledger.load()
+            guard now.key != record.key else { return false }
+            return try await existingRegistration(now) != nil
         } catch {
             guard error.cause is SuspiciousAnswer else { throw error }
             return true

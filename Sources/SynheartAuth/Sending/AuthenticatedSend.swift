@@ -93,7 +93,7 @@ struct AuthenticatedSend: Sendable {
             case .learnClock: try await learnClock(verdict, after: sent.record.clockOffset)
             case .signAgain:
                 // A copy was accepted. If signed again, the request could take effect a second time.
-                guard mayRepeat else { throw verdict }
+                guard mayRepeat else { throw .writeReplayed(verdict) }
             case .rotate: try await identity.rotateAsDemanded()
             case .assert:
                 context.demands.note(verdict.assertionDemand, on: place.target.path.text, at: place.origin)
@@ -250,6 +250,14 @@ struct AuthenticatedSend: Sendable {
 
     private func status() async throws(SynheartAuthError) -> StatusResponse {
         try await identity.call(.status).answer.read()
+    }
+}
+
+extension SynheartAuthError {
+    fileprivate static func writeReplayed(_ verdict: SynheartAuthError) -> SynheartAuthError {
+        SynheartAuthError(
+            .writeReplayed, "a copy of this request was accepted; it is not sent again", cause: verdict,
+            serverTime: verdict.serverTime)
     }
 }
 

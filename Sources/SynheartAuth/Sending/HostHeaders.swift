@@ -12,7 +12,7 @@ package enum HostHeaders {
     ]
 
     /// Fields of the signature, of either scheme.
-    private static let signature = Set(
+    static let signature = Set(
         [
             HeaderName.appID, HeaderName.deviceID, HeaderName.signature, HeaderName.timestamp, HeaderName.nonce,
             HeaderName.signatureVersion, HeaderName.signatureInput, HeaderName.messageSignature, HeaderName.assertion,

@@ -21,7 +21,7 @@ extension DeviceAuthenticating {
         let signed = try await sign(
             appID: appID, scheme: scheme, method: request.httpMethod ?? "GET", url: url,
             bodyBytes: request.httpBody.map { Array($0) } ?? [], asserting: asserting)
-        for (name, value) in signed.fields { request.setValue(value, forHTTPHeaderField: name) }
+        request.replaceSignature(signed)
     }
 
     /// Signs a request in place under scheme 2, whose body is a file, as `URLSession.uploadTask(with:fromFile:)` sends it. The file
@@ -36,7 +36,7 @@ extension DeviceAuthenticating {
         }
         let signed = try await sign(
             appID: appID, method: request.httpMethod ?? "POST", url: url, bodyFile: bodyFile)
-        for (name, value) in signed.fields { request.setValue(value, forHTTPHeaderField: name) }
+        request.replaceSignature(signed)
     }
 
     /// Signs a request, sends it and returns its answer, as `URLSession.data(for:)` does, and recovers as ``DeviceAuthenticating/send(_:appID:scheme:asserting:)``
@@ -70,5 +70,13 @@ extension DeviceAuthenticating {
                 url: url, statusCode: answer.status, httpVersion: "HTTP/1.1", headerFields: fields)
         else { throw SynheartAuthError(.networkError, "the answer is no HTTP answer") }
         return (Data(answer.body), response)
+    }
+}
+
+extension URLRequest {
+    /// Removes what an earlier signature of either scheme left.
+    fileprivate mutating func replaceSignature(_ signed: SignedHeaders) {
+        for name in HostHeaders.signature { setValue(nil, forHTTPHeaderField: name) }
+        for (name, value) in signed.fields { setValue(value, forHTTPHeaderField: name) }
     }
 }

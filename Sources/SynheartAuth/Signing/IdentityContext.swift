@@ -75,8 +75,10 @@ final class IdentityContext: Sendable {
         do throws(KeyStoreError) {
             let key = try await keys(.loadKey) { store throws(KeyStoreError) in try store.load(reference.alias) }
             guard let key else { throw KeyStoreError(.notFound, reason: "no such key") }
-            // Another key has this name, so the referenced key was replaced.
-            return key.thumbprint == reference.thumbprint ? key : nil
+            guard key.thumbprint == reference.thumbprint else {
+                throw KeyStoreError(.notFound, reason: "another key has this name")
+            }
+            return key
         } catch {
             let error = await judged(error, reference)
             if error.code == .keyInvalidated { return nil }

@@ -22,8 +22,15 @@ struct IdentityLedger: Sendable {
         let record = try await loadOfAnyOrigin()
         guard let origin = record.authOrigin, origin != authOrigin else { return record }
         try checkOrigin(of: record)
-        // Written at once: a later version of the app may no longer name the alias.
-        return try await apply(.authOriginMoved(to: authOrigin))
+        let move = IdentityEvent.authOriginMoved(to: authOrigin)
+        do throws(SynheartAuthError) {
+            // Written at once: a later version of the app may no longer name the alias.
+            return try await apply(move)
+        } catch {
+            // On a full disk, signing goes on. The next load tries again.
+            guard error.recovery == .retry else { throw error }
+            return try IdentityReducer.reduce(record, move)
+        }
     }
 
     /// Whether the record belongs to the auth service, under its present name or an earlier one.

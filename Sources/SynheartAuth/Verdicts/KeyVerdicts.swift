@@ -47,7 +47,10 @@ extension IdentityContext {
         guard let key, record.names(key) else { return error(lost) }
         let now = run.now
         let suspicion = record.suspicions[key.alias]
-        switch await verdict(answer, suspicion, now, key.alias) {
+        var verdict = await verdict(answer, suspicion, now, key.alias)
+        // The key store may have recovered between this answer and the canaries.
+        if verdict == .lost, !isSigning, await isThere(key) { verdict = .suspected }
+        switch verdict {
         case .lost: return error(lost)
         case .suspected:
             let kept = suspicion ?? Suspicion(now)
@@ -61,6 +64,11 @@ extension IdentityContext {
             return error
         default: return error(KeyStoreError(.unavailable, status: failure.status, reason: failure.reason))
         }
+    }
+
+    private func isThere(_ key: IdentityRecord.KeyReference) async -> Bool {
+        let found = try? await keys(.loadKey) { store throws(KeyStoreError) in try store.load(key.alias) }
+        return found?.thumbprint == key.thumbprint
     }
 
     private func verdict(
