@@ -1,4 +1,5 @@
 import AuthContract
+import Bytes
 import Testing
 
 @testable import SynheartAuth
@@ -102,6 +103,41 @@ import Testing
         }
         _ = try await sdk.deviceToken(appID: Phone.app)
         #expect(try phone.record().clockOffset.milliseconds == (seconds > 60 ? 0 : -30_000))
+    }
+
+    @Test(
+        "a request that was under way while the process was suspended is signed again",
+        arguments: [SendTests.api + "/v1/readings", FakeService.origin + "/v1/own", nil])
+    func suspendedOnTheWay(url: String?) async throws {
+        struct Suspended: HTTPTransport {
+            let base: any HTTPTransport
+            let clock: TestClock
+            let path: String
+            let isOver = Locked(false)
+            func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
+                let isFirst =
+                    request.url.hasSuffix(path)
+                    && isOver.withLock { isOver in
+                        defer { isOver = true }
+                        return !isOver
+                    }
+                if isFirst { clock.advance(.seconds(400)) }
+                return try await base.send(request)
+            }
+        }
+        let (phone, _, _) = try await Phone.registered()
+        let sdk = try phone.launch {
+            $0.origins = SendTests.origins
+            $0.transport = Suspended(base: phone.network, clock: phone.clock, path: url ?? Route.token.rawValue)
+        }
+        if let url {
+            let request = TransportRequest(
+                method: "GET", url: url, headers: HeaderFields(), body: [], deadline: .seconds(3600))
+            #expect(try await sdk.send(request, appID: Phone.app).status == 200)
+        } else {
+            _ = try await sdk.deviceToken(appID: Phone.app)
+        }
+        #expect(try phone.record().clockOffset == ClockOffset.none)
     }
 
     @Test("the offset includes half of the round trip")

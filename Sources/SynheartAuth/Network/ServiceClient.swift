@@ -30,7 +30,8 @@ struct ServiceClient: Sendable {
         }
     }
 
-    private static let longestRoundTrip = Duration.seconds(60)
+    /// The longest exchange that teaches the clock.
+    static let longestRoundTrip = Duration.seconds(60)
 
     /// The result of an exchange, and its information about the clock, also after a failure.
     struct Outcome: Sendable {

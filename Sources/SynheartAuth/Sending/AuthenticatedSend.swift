@@ -90,7 +90,7 @@ struct AuthenticatedSend: Sendable {
                 return answer
             case .report: throw verdict
             case _ where isRepeated: throw verdict
-            case .learnClock: try await learnClock(verdict, after: sent.record.clockOffset)
+            case .learnClock: try await learnClock(verdict, after: sent)
             case .signAgain:
                 // A copy was accepted. If signed again, the request could take effect a second time.
                 guard mayRepeat else { throw .writeReplayed(verdict) }
@@ -108,9 +108,12 @@ struct AuthenticatedSend: Sendable {
         let scheme: SignatureScheme
         /// The record when the copy was signed.
         let record: IdentityRecord
+        /// When that was, on the continuous clock.
+        let signedAt: Duration
     }
 
     private func signAndSend() async throws(SynheartAuthError) -> SentCopy {
+        let signedAt = context.clock.continuous
         let record = try await context.signingRecord()
         let scheme = try context.scheme(self.scheme, for: record)
         if let problem = HostHeaders.problem(request.headers, scheme) {
@@ -132,7 +135,7 @@ struct AuthenticatedSend: Sendable {
                 }
             }
             : exchange(try await sign().fields, scheme)
-        return SentCopy(answer: answer, scheme: scheme, record: record)
+        return SentCopy(answer: answer, scheme: scheme, record: record, signedAt: signedAt)
     }
 
     private func exchange(
@@ -217,11 +220,13 @@ struct AuthenticatedSend: Sendable {
         return answer.status != 400 || verdict.remedy == .signOtherScheme ? verdict : nil
     }
 
-    /// Learns the clock, unless another call has done so since the refused copy was signed with `before`.
-    private func learnClock(
-        _ verdict: SynheartAuthError, after before: ClockOffset?
-    ) async throws(SynheartAuthError) {
-        guard try await context.ledger.load().clockOffset == before else { return }
+    /// Learns the clock, unless another call has done so since the refused copy was signed, or the copy was under way for long, as in a
+    /// suspended process.
+    private func learnClock(_ verdict: SynheartAuthError, after sent: SentCopy) async throws(SynheartAuthError) {
+        let before = sent.record.clockOffset
+        guard context.clock.continuous - sent.signedAt <= ServiceClient.longestRoundTrip,
+            try await context.ledger.load().clockOffset == before
+        else { return }
         if isAuthOrigin, let time = verdict.serverTime {
             guard
                 let offset = ClockOffset(
