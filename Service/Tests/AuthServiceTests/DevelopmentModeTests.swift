@@ -34,6 +34,19 @@ struct DevelopmentModeTests {
         }
     }
 
+    @Test("a development proof of an iOS device has no key attestation")
+    func chainOfPhone() async throws {
+        let world = try await World()
+        for platform in Platform.allCases {
+            let enrolment = try await world.enrolment(P256.Signing.PrivateKey(), platform: platform)
+            let request = RegisterRequest(
+                appID: enrolment.appID, publicKeyText: enrolment.publicKeyText, challenge: enrolment.challenge,
+                platform: platform, proof: enrolment.proof, keyProof: enrolment.keyProof, keyAttestation: [[1]])
+            let refusal = try await refusal { try await world.register(request) }
+            #expect(refusal?.code == (platform == .ios ? .invalidAttestation : nil))
+        }
+    }
+
     @Test("the header grants nothing by itself")
     func headerAlone() async throws {
         let world = try await World()

@@ -109,10 +109,8 @@ struct LimitTests {
             let text = Array(#"{"record":{},"sealed":"AAAA"}"#.utf8)
             return text + [UInt8](repeating: UInt8(ascii: " "), count: bytes - text.count)
         }
-        #expect(AppRegistry.sealedPart(of: stored(1 << 20)) == [0, 0, 0])
-        #expect(AppRegistry.sealedPart(of: stored(1 << 20 + 1)) == nil)
-        #expect(AppRegistry.resealed(stored(1 << 20), as: [1]) != nil)
-        #expect(AppRegistry.resealed(stored(1 << 20 + 1), as: [1]) == nil)
+        #expect(StoredApp.Form(stored(1 << 20))?.sealed == [0, 0, 0])
+        #expect(StoredApp.Form(stored(1 << 20 + 1)) == nil)
     }
 
     @Test("an app key counts as attested without an extension map unless its attestation had one")

@@ -130,6 +130,23 @@ struct ReplayTests {
         try await expect(.serviceUnavailable) { try await world.verify(request.underNewNonce(world.random)) }
     }
 
+    @Test("after a loss of history no request is accepted again that was accepted under a wider window")
+    func historyLostAfterNarrowing() async throws {
+        let world = try await World(["signature": ["future_window_seconds": 300]])
+        let device = try await world.device()
+        let request = try world.signed(device, RequestDraft().with { $0.ahead = 200 })
+        try await world.verify(request)
+        for window in [100, 60] { try await world.change(["signature": ["future_window_seconds": .integer(window)]]) }
+        world.clock.advance(2)
+        await world.stores.loseHistory(at: world.clock.now)
+        world.clock.advance(145)
+        try await expect(.serviceUnavailable) { try await world.verify(request.underNewNonce(world.random)) }
+        // Until no such request is fresh any more.
+        world.clock.advance(200)
+        try await world.verify(device)
+        try await expect(.serviceUnavailable) { try await world.verify(request.underNewNonce(world.random)) }
+    }
+
     @Test("claims stay taken, whatever happens to the request")
     func claimsStay() async throws {
         let world = try await AppleWorld(ios: ["assertions_required_on": ["/v1/pay"]])

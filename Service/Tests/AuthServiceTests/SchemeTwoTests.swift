@@ -281,6 +281,35 @@ struct SchemeTwoTests {
         try await expect(.unsupportedSigVersion) { try await status("http://auth.example.com") }
     }
 
+    @Test(
+        "an app without authorities has no scheme 2, so that no device is locked out of its backends",
+        arguments: [true, false])
+    func withoutAuthorities(hasOrigin: Bool) async throws {
+        let world = try await World(
+            ["signature": ["authorities": []]], origin: hasOrigin ? "https://auth.example.com" : nil)
+        let device = try await world.device()
+        let draft = RequestDraft(.status).with { if hasOrigin { $0.origin = "https://auth.example.com" } }
+        func status(_ scheme: SignatureScheme) async throws {
+            _ = try await world.service.authenticate(
+                try world.signed(device, draft.with { $0.scheme = scheme }), for: .status)
+        }
+        try await expect(.unsupportedSigVersion) { try await status(.two) }
+        try await status(.one)
+        try await world.verify(device)
+        #expect(try await world.row(device).highestScheme == .one)
+    }
+
+    @Test("a device that used scheme 2 keeps our own routes although its app loses the authorities")
+    func lostAuthorities() async throws {
+        let world = try await World(origin: "https://auth.example.com")
+        let device = try await world.device()
+        try await world.verify(device, two)
+        try await world.change(["signature": ["authorities": []]])
+        let draft = RequestDraft(.status).with { $0.origin = "https://auth.example.com" }
+        _ = try await world.service.authenticate(try world.signed(device, draft), for: .status)
+        try await expect(.unsupportedSigVersion) { try await world.verify(device) }
+    }
+
     // MARK: The floor
 
     @Test("a request below the app's minimum scheme is UNSUPPORTED_SIG_VERSION")

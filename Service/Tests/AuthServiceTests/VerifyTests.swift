@@ -47,6 +47,22 @@ struct VerifyTests {
         for _ in 0..<2 { try await expect(.clockSkew) { try await world.verify(stale, id: other) } }
     }
 
+    @Test(
+        "a verification_id is a UUID of any version, in either case",
+        arguments: [
+            "6ba7b810-9dad-11d1-80b4-00c04fd430c8", "019ac5a4-3c1b-7d3e-8b7a-1f2e3d4c5b6a",
+            "00000000-0000-0000-0000-000000000000", "6BA7B810-9DAD-41D1-C0B4-00C04FD430C8",
+        ])
+    func anyUUID(id: String) async throws {
+        let world = try await World()
+        let request = try world.signed(try await world.device())
+        for id in [id, id.lowercased()] {
+            let question = try VerifyRequest(parsing: request.described(id: id, for: nil).bytes)
+            let verdict = try await world.service.verify(question, by: world.credential, address: world.address)
+            _ = try verdict.verdict()
+        }
+    }
+
     @Test("what no earlier question can have taken is not fresh, whoever signed it", arguments: [-361, 61, 100_000])
     func neverFresh(ahead: Int64) async throws {
         let world = try await World()

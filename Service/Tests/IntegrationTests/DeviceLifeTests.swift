@@ -22,7 +22,8 @@ import Testing
         let example = try await Binary.run(["apps", "example"] + authorities)
         #expect(example.status == 0, "\(example.errors)")
         let record = example.output.replacingOccurrences(
-            of: #""assertions_required_on": []"#, with: #""assertions_required_on": \#(paths)"#)
+            of: #""assertions_required_on": []"#, with: #""assertions_required_on": \#(paths)"#
+        ).replacingOccurrences(of: #""authorities": []"#, with: #""authorities": ["api.example.com"]"#)
         let added = try await Binary.run(
             ["apps", "add", "--file", "-", "--database", folder.path("db.sqlite")], input: record)
         #expect(added.status == 0, "\(added.errors)")

@@ -45,8 +45,19 @@ import Testing
         try await running(#"{"minimum_scheme": 2}"#) { _, device in try await expectWholeLife(device) }
     }
 
-    @Test func `after one scheme 2 request everything else still works`() async throws {
+    @Test func `where the app has no authorities, a device that has scheme 2 signs its own requests under scheme 1`()
+        async throws
+    {
         try await running("{}") { service, device in
+            let signed = try await device.sdkOfSchemeTwo.sign(
+                appID: DevelopmentDevice.appID, method: "GET", url: service.publicURL + Route.status.rawValue)
+            #expect(signed.fields.contains { $0.name == HeaderName.signatureInput })
+            try await expectWholeLife(device)
+        }
+    }
+
+    @Test func `after one scheme 2 request everything else still works`() async throws {
+        try await running(#"{"authorities": ["api.example.com"]}"#) { service, device in
             let status = TransportRequest(
                 method: "GET", url: service.publicURL + Route.status.rawValue, headers: HeaderFields([]), body: [])
             let below = try await device.sdk.signRequest(

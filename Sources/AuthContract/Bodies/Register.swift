@@ -49,7 +49,7 @@ public struct RegisterRequest: WireBody, Hashable {
         keyProof = try fields.optionalBase64("key_proof")
         keyAttestation = try fields.certificateChain("key_attestation")
         deviceLocalID = try fields.optionalParsed("device_local_id") { text in
-            guard Self.isUUID(text) else { throw ContractError("device_local_id must be a UUID") }
+            guard text.isUUID else { throw ContractError("device_local_id must be a UUID") }
             return text
         }
         guard proof != nil || (platform == .android && keyAttestation != nil) else {
@@ -65,10 +65,12 @@ public struct RegisterRequest: WireBody, Hashable {
             ("key_attestation", keyAttestation.map { .array($0.map { .string(Base64.standard.encode($0)) }) }),
             ("device_local_id", deviceLocalID.map { .string($0) }))
     }
+}
 
-    // Any UUID version, in either case: the client's library chooses them.
-    private static func isUUID(_ text: String) -> Bool {
-        let groups = text.split(separator: "-", omittingEmptySubsequences: false)
+extension String {
+    /// Whether this is a UUID of any version, in either case: the client's library chooses them.
+    var isUUID: Bool {
+        let groups = split(separator: "-", omittingEmptySubsequences: false)
         return groups.map(\.utf8.count) == [8, 4, 4, 4, 12]
             && groups.allSatisfy { $0.utf8.allSatisfy { Hexadecimal.value(of: $0) != nil } }
     }

@@ -56,8 +56,8 @@ public struct VerifyRequest: WireBody, Hashable {
         headers = try Self.headers(fields)
         body = try Self.body(fields)
         verificationID = try fields.optionalParsed("verification_id") { text in
-            guard let uuid = RandomUUID(text, upperCase: true) else { throw ContractError("not a UUID") }
-            return uuid.text
+            guard text.isUUID else { throw ContractError("not a UUID") }
+            return text.lowercased()
         }
         identityAudience = try fields.optionalString("identity_audience")
     }

@@ -137,8 +137,10 @@ public final class AppRegistry: Sendable {
             guard expected == nil || current == expected else { return false }
             let (event, needsNoDevices) = try record.replacing(
                 current, beside: try await others(of: record, opening: false), at: clock.now, by: actor, masking: mask)
+            let widerUntil = record.signature.widerUntil(after: current.signature, stored, at: clock.now)
             let change = AppChange(
-                from: stored, to: try sealed(record).sealedJSON, needsNoDevices: needsNoDevices, recording: event)
+                from: stored, to: try sealed(record, widerUntil: widerUntil).sealedJSON, needsNoDevices: needsNoDevices,
+                recording: event)
             switch try await store.save(change) {
             case .conflict: continue
             case .hasDevices:
@@ -216,16 +218,17 @@ public final class AppRegistry: Sendable {
     }
 
     // The whole record is sealed, so the store need not know which members are secret.
-    private func sealed(_ record: AppRecord) throws -> StoredApp {
+    private func sealed(_ record: AppRecord, widerUntil: UnixTime? = nil) throws -> StoredApp {
         let text = JSONValue.object(record.json(secrets: .plain)).bytes
-        let sealed = try key.seal(text, context: Self.context(record.appID))
-        let json = Self.json(masked: .object(record.json(secrets: .masked(mask))), sealed: sealed)
-        return StoredApp(appID: record.appID, sealedJSON: json.text())
+        let form = StoredApp.Form(
+            masked: .object(record.json(secrets: .masked(mask))),
+            sealed: try key.seal(text, context: Self.context(record.appID)), widerUntil: widerUntil)
+        return StoredApp(appID: record.appID, sealedJSON: form.json.text())
     }
 
     private func opened(_ stored: StoredApp) throws(StoreError) -> AppRecord {
         let damaged = StoreError(.unreadable, "the record of \(stored.appID) is damaged")
-        guard let sealed = Self.sealedPart(of: Array(stored.sealedJSON.utf8)) else { throw damaged }
+        guard let sealed = stored.form?.sealed else { throw damaged }
         let text = try key.open(sealed, context: Self.context(stored.appID))
         guard
             let record = try? AppRecord(JSONFields(JSONValue(parsing: text, limits: .init(bytes: 1 << 20, depth: 16)))),
@@ -233,25 +236,6 @@ public final class AppRegistry: Sendable {
         else { throw damaged }
         return record
     }
-
-    private static func json(masked: JSONValue, sealed: [UInt8]) -> JSONValue {
-        .object(JSONObject([("record", masked), ("sealed", .string(Base64.standard.encode(sealed)))]))
-    }
-
-    /// The sealed part of a stored record's text; nil if there is none.
-    static func sealedPart(of text: [UInt8]) -> [UInt8]? {
-        (try? JSONValue(parsing: text, limits: limits))?.object?["sealed"]?.string.flatMap {
-            Base64.standard.decode($0)
-        }
-    }
-
-    /// A stored record's text with another sealed part; nil if it is damaged.
-    static func resealed(_ text: [UInt8], as sealed: [UInt8]) -> [UInt8]? {
-        guard let masked = (try? JSONValue(parsing: text, limits: limits))?.object?["record"] else { return nil }
-        return json(masked: masked, sealed: sealed).bytes
-    }
-
-    private static let limits = JSONValue.Limits(bytes: 1 << 20, depth: 16)
 
     static func context(_ id: AppID) -> String { "synheart-auth/app/\(id.text)" }
 }

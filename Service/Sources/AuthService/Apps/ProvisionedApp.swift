@@ -9,6 +9,8 @@ public final class ProvisionedApp: Sendable {
     let stored: StoredApp
     /// The origins that scheme 2 requests to other services may be sent to.
     let authorities: Set<RequestOrigin>
+    /// The latest date of a request that may have been accepted under a wider future window.
+    let widerUntil: UnixTime?
     /// The paths on which its iOS devices must assert.
     let assertionPaths: AssertionPaths
     private let apple: AppleEvidence?
@@ -22,11 +24,16 @@ public final class ProvisionedApp: Sendable {
         self.record = record
         self.stored = stored
         self.providers = providers
+        widerUntil = stored.form?.widerUntil
         apple = try record.ios.map { try AppleEvidence($0, roots) }
         google = try record.android.map { try GoogleEvidence($0, of: record.appID, roots) }
         assertionPaths = AssertionPaths(record.ios)
         authorities = try Set(record.signature.authorities.map { try RequestOrigin(authorityOfApp: $0) })
     }
+
+    /// Whether scheme 2 can be used on the service's own routes. It cannot if no backend accepts it: the first such request would
+    /// raise the device's floor, and the backends accept scheme 1 alone. An app that demands scheme 2 has nothing to lose.
+    var hasSchemeTwo: Bool { !authorities.isEmpty || record.signature.minimumScheme == .two }
 
     /// Verifies the proofs of a registration.
     func verify(_ input: EvidenceInput) async throws(Refusal) -> VerifiedEvidence {

@@ -49,6 +49,9 @@ struct RegistrationRules: Sendable {
         if isDevelopment { try requireDevelopmentAllowed(app, http) }
         try checkKeyProof(request, key, nonce, policy: app.record.keys)
         if isDevelopment {
+            guard request.platform == .android || request.keyAttestation == nil else {
+                throw Refusal(.invalidAttestation, "a key attestation is Android's")
+            }
             let unattested = VerifiedEvidence(assurance: Assurance(app: .development, key: .unattested))
             return (try await admit(request, key, unattested, app: app), nil)
         }

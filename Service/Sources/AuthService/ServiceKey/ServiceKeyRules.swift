@@ -253,14 +253,15 @@ public struct ServiceKeyRules: Sendable {
         guard let context = Self.context(of: row) else { throw StoreError(.unreadable, "a row has no context") }
         let sealed = try key.seal(text, context: context)
         guard row.kind == .app else { return sealed }
-        guard let value = AppRegistry.resealed(row.value, as: sealed) else {
+        guard var form = StoredApp.Form(row.value) else {
             throw StoreError(.unreadable, "the record of \(row.id) is damaged")
         }
-        return value
+        form.sealed = sealed
+        return form.json.bytes
     }
 
     private static func sealedPart(of row: SealedRow) -> [UInt8]? {
-        row.kind == .app ? AppRegistry.sealedPart(of: row.value) : row.value
+        row.kind == .app ? StoredApp.Form(row.value)?.sealed : row.value
     }
 
     private static func context(of row: SealedRow) -> String? {

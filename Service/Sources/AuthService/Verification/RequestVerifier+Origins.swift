@@ -8,6 +8,7 @@ extension RequestVerifier {
         of request: IncomingRequest, app: ProvisionedApp, _ operation: Operation
     ) throws(Refusal) -> [RequestOrigin] {
         guard operation == .otherService else {
+            guard app.hasSchemeTwo else { return [] }
             if ownOrigins.count == 1 { return ownOrigins }
             let received = try? RequestOrigin(request.provenance)
             guard ownOrigins.isEmpty else {
@@ -26,10 +27,12 @@ extension RequestVerifier {
         return [received]
     }
 
-    /// Whether the client can use scheme 2. If no origin is configured, it cannot on the service's own routes, except at
-    /// loopback.
+    /// Whether the client can use scheme 2. On the service's own routes it cannot if the app has no scheme 2. If no origin is
+    /// configured, it can only at loopback.
     func canUseSchemeTwo(_ request: SignedRequest) -> Bool {
-        if request.operation == .otherService || !ownOrigins.isEmpty { return true }
+        if request.operation == .otherService { return true }
+        guard request.app.hasSchemeTwo else { return false }
+        if !ownOrigins.isEmpty { return true }
         return (try? RequestOrigin(request.incoming.provenance))?.isLoopback ?? false
     }
 

@@ -262,7 +262,7 @@ struct RequestVerifier: Sendable {
         var isClaimed = false
         defer { if !isClaimed { protection.giveBackClaims(request.claims.count, of: request.appID, until: expiry) } }
         let outcome: ClaimOutcome?
-        do { outcome = try await make(expiry, request.app.record.signature.futureWindowSeconds) } catch {
+        do { outcome = try await make(expiry, request.app.claimWindow(at: request.timestamp)) } catch {
             throw Refusal(error)
         }
         switch outcome {

@@ -22,7 +22,7 @@ extension RequestVerifier {
         guard let verification else { return }
         _ = try? await replay.claim(
             [], of: request.deviceID, timestamp: request.timestamp, expiresAt: request.timestamp + ReplayClaim.life,
-            now: request.now, futureWindow: request.app.record.signature.futureWindowSeconds,
+            now: request.now, futureWindow: request.app.claimWindow(at: request.timestamp),
             tag: ClaimTag(of: step, counter, in: verification, by: request.deviceID))
     }
 

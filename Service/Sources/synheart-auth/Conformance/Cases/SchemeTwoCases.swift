@@ -8,7 +8,8 @@ extension Stage {
         let (phone, origin) = (try await phone("scheme 2"), try RequestOrigin(options.url))
         let answer = try await send(try phone.signedTwo("GET", Route.status.rawValue, to: origin, at: now))
         guard answer.code != ErrorCode.unsupportedSigVersion.rawValue else {
-            throw CaseEnd.skipped("the service has no scheme 2 at \(origin): set server.public_origin")
+            throw CaseEnd.skipped(
+                "no scheme 2 at \(origin): set server.public_origin, and signature.authorities in the app's record")
         }
         guard answer.isSuccess else { throw CaseEnd.fails("a request under scheme 2: came \(answer.text)") }
         return (phone, origin)
