@@ -86,6 +86,8 @@ internal class TestPhone(val proof: AndroidProof = AndroidProof.PLAY_INTEGRITY, 
     fun record(vararg edits: Pair<String, Any?>): Map<String, Any?> = edited(
         mapOf(
             "name" to "Test", "build_channel" to "staging",
+            // Without an authority an app has no scheme 2.
+            "signature" to mapOf("authorities" to listOf("https://api.example.com")),
             "android" to mapOf(
                 "packages" to listOf(device.packageName), "certificate_digests" to listOf("ERERERERERERERERERERERERERERERERERERERERERE"),
                 "proof" to proof.name.lowercase(), "trust_anchors" to listOf(device.keystore.attestor.rootPEM()),
