@@ -137,6 +137,7 @@ import Testing
         Forgery("a leaf one second late", .certificateExpired) { $0.notAfter = now - 1 },
         Forgery("a leaf that is an authority", .leafIsAuthority) { $0.leafIsAuthority = true },
         Forgery("a leaf that may not sign", .wrongKeyUsage) { $0.keyUsage = 0x20 },
+        Forgery("a leaf that may sign certificates", .wrongKeyUsage) { $0.keyUsage = 0xF4 },
         Forgery("a leaf for TLS clients", .wrongExtendedKeyUsage) {
             $0.extendedKeyUsage = [[1, 3, 6, 1, 5, 5, 7, 3, 2]]
         },

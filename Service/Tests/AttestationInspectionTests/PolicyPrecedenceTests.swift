@@ -289,6 +289,15 @@ struct PolicyPrecedenceTests {
         }
     }
 
+    @Test("a policy of a line that is a text, but not a name, is not understood")
+    func textOfLine() throws {
+        var line = try attestation()
+        for (text, code) in [("default", nil), (#"{"zzz":1}"#, "POLICY_UNREADABLE"), ("", "POLICY_UNREADABLE")] {
+            line["policy"] = .string(text)
+            #expect(try self.code(line) == code, "\(text)")
+        }
+    }
+
     @Test("unknown categories are refused, unless the policy allows them")
     func unknownCategories() throws {
         let object = try device(.production, category: 7, "27.0.1")

@@ -63,8 +63,9 @@ struct CertificatePath: Sendable {
         if case .isCertificateAuthority? = try basicConstraints(of: leaf) {
             throw AppAttestError(.leafIsAuthority, .certificateChain, "the leaf is a certificate authority")
         }
-        guard try keyUsage(of: leaf)?.digitalSignature == true else {
-            throw AppAttestError(.wrongKeyUsage, .certificateChain, "the leaf's key may not sign")
+        guard let usage = try keyUsage(of: leaf), usage.digitalSignature, !usage.keyCertSign else {
+            throw AppAttestError(
+                .wrongKeyUsage, .certificateChain, "the leaf's key may not sign, or it may sign certificates")
         }
     }
 

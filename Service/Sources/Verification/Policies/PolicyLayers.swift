@@ -83,8 +83,12 @@ extension VerificationOptions {
 }
 
 extension JSONFields {
-    /// The policy in an input line. If the member is a text, it names a policy stored elsewhere, and is ignored.
+    /// The policy in an input line. If the member is a name, the policy is stored elsewhere, and the name is ignored.
     var ownPolicy: JSONValue? {
-        optionalValue("policy").flatMap { $0.string == nil ? $0 : nil }
+        optionalValue("policy").flatMap { value in
+            // Any other text, such as JSON that was encoded twice, is a policy that cannot be read.
+            let isName = value.string?.wholeMatch(of: /[A-Za-z0-9_.-]+/) != nil
+            return isName ? nil : value
+        }
     }
 }
