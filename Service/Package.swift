@@ -154,7 +154,7 @@ let package = Package(
                 x509, asn1,
             ]),
 
-        // Apple's and Google's services, behind AuthService's protocols: the one library that links an HTTP client.
+        // Apple's and Google's services, behind AuthService's protocols.
         room(
             "AttestationProviders",
             ["AuthService", bytes, contract, appAttest, playIntegrity, keyAttestation, json, crypto, logging]

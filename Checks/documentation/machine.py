@@ -84,7 +84,7 @@ class Machine:
         return PATHS.sub(lambda found: f"{self.folder}{found.group()}", text)
 
     def end(self):
-        """Stops the processes that a script started besides the units."""
+        """Stops PostgreSQL if a script started it, and deletes the machine's folder."""
         postgresql = self.folder / "postgresql"
         if postgresql.exists():
             subprocess.run([ROOT / "scripts/temporary-postgresql", "--stop", postgresql], check=False)

@@ -111,7 +111,7 @@ class Judge:
         self.client = Client(self.service, Document.of(self.service))
 
     def passing(self, app, paths):
-        """The spellings that pass without an assertion."""
+        """Returns the spellings of paths that the service verifies without an assertion."""
         record = {"app_id": app, "build_channel": "dev", "development_integrity_allowed": True,
                   "ios": {"app_ids": [f"TEAMID1234.{app}"], **self.POLICIES[app]}}
         assert self.client.administer("POST", "/apps", record).status == 201

@@ -234,7 +234,8 @@ struct PathShapeTests {
                 refusal { _ = try verifier.findings(of: chain, at: time) }
                     == .attestationExtensionMissing)
         }
-        // The signatures verify and the root is Google's. Only the shape refuses certificates below a description.
+        // The signatures verify and the root is Google's. Only the check of the shape refuses certificates below the one with a key
+        // description.
         let rules = PathRules(chain: chain, anchors: .google, verified: VerifiedSteps())
         let (anchor, isRootIncluded) = try rules.findAnchor()
         try rules.checkSignatures()

@@ -28,7 +28,7 @@ struct Vector: Sendable, CustomTestStringConvertible {
     var testDescription: String { self["name"] ?? "" }
     var kind: String { self["kind"] ?? "" }
     var expected: String { self["expected"] ?? "" }
-    /// The object; of a receipt, without the bytes that follow it.
+    /// The object. For a receipt, without the bytes that follow it.
     var object: [UInt8] {
         let bytes = bytes("object") ?? []
         return kind == "receipt" ? Receipt.prefix(of: bytes) : bytes

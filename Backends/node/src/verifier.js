@@ -86,7 +86,7 @@ export class Verifier {
     return refused(413, "PAYLOAD_TOO_LARGE", `The body has more than ${this.bodyLimit} bytes.`, randomUUID());
   }
 
-  /** The answer where the request cannot be described. `reason` is for the operator. */
+  /** The answer if the request cannot be described to the service. `reason` is for the operator. */
   impossible(reason) {
     this.#log.error(`synheart auth: ${reason}`);
     return unavailable(randomUUID());

@@ -30,7 +30,7 @@ public class Servlets {
         var tomcat = new org.apache.catalina.startup.Tomcat();
         tomcat.setBaseDir(Files.createTempDirectory("tomcat").toString());
         tomcat.setPort(0);
-        // What a lenient operator allows.
+        // Accepts these characters unescaped in paths, as a lenient operator might.
         tomcat.getConnector().setProperty("relaxedPathChars", "\"<>[\\]^`{|}");
         tomcat.getConnector().setProperty("address", "127.0.0.1");
         var web = tomcat.addContext("", null);

@@ -2,8 +2,8 @@ package import AuthContract
 package import AuthServer
 package import AuthService
 
-/// The console: pages for the people who answer for apps. A page reads and changes data only by calls of the admin API, with the
-/// signed-in person's credential.
+/// The console: pages for the people who are responsible for apps. A page reads and changes data only by calls of the admin API,
+/// with the signed-in person's credential.
 package struct Console: OperationsPages {
     private let sessions: ConsoleSessions
     private let renderer: PageRenderer

@@ -58,7 +58,8 @@ struct PageRenderer: Sendable {
         ]
     }
 
-    /// The headers of every page. No page runs, shows or sends anything of another origin, or is framed.
+    /// The headers of every page. A page loads content only from its own origin (images also from `data:` URLs), and sends forms
+    /// and requests only to it. No page can be framed.
     static let headers: [(String, String)] = [
         (
             "Content-Security-Policy",

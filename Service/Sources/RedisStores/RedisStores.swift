@@ -168,7 +168,7 @@ public final class RedisStores: Sendable {
         }
     }
 
-    /// The place of the claims' history that a URL and the options name: servers, database and prefix, without the login.
+    /// Where the history of claims is kept, from a URL and the options: servers, database and prefix, without the login.
     ///
     /// - Throws: `StoreOpenError` if the URL is invalid.
     public static func place(of url: String, options: Options = Options()) throws(StoreOpenError) -> ClaimPlace {

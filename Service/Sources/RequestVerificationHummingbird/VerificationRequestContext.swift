@@ -5,7 +5,7 @@ public import RequestVerification
 
 /// A context that tells routes who signed the request.
 ///
-/// A context of your own also conforms to `RemoteAddressRequestContext` if the verifier trusts proxies.
+/// Your own context must also conform to `RemoteAddressRequestContext` if the verifier trusts proxies.
 public protocol VerificationRequestContext: RequestContext {
     /// The result of ``VerificationMiddleware``; nil if the request did not pass through it. Nothing else sets it.
     var verification: VerificationAnswer? { get set }

@@ -150,7 +150,7 @@ struct CredentialTests {
             }
             #expect(refusal?.retryAfter == 10)
         }
-        // The same credential at another address, and another credential at this one.
+        // The limit does not apply to the same credential from another address, or to another credential from this address.
         try await expect(.unauthorized) { try await attempt(wrong, from: ClientAddress("192.0.2.99")) }
         try await attempt(fresh, from: world.address)
         world.clock.advance(10)

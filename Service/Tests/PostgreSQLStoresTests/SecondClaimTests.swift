@@ -120,7 +120,7 @@ extension AgainstPostgreSQL {
             // As after a start: the row has the previous start of the server.
             try server.sql("UPDATE claim_keeper SET server_start = server_start - interval '1 s'", in: url)
             #expect(try await renew(stores).unclaimedEnd == nil)
-            // A node whose clock is not the server's does not record the start.
+            // A node whose clock differs too much from the server's does not record the server's start.
             try server.sql("UPDATE claim_keeper SET settles_at = 0, server_start = NULL", in: url)
             try server.sql("SELECT read_claim_keeper('\(Self.redis)', 1000, 30)", in: url)
             #expect(try await renew(stores).unclaimedEnd == nil)

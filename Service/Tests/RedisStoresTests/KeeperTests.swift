@@ -90,7 +90,7 @@ struct KeeperTests {
         let epoch = ["HGET", "synheart-auth:{0}:epoch", "id"]
         let before = try await server.command(epoch).text
         try await server.command("FLUSHALL")
-        // No claim is made, because all dates are refused. Only a round can find the new loss.
+        // No claim is made, because requests of all dates are refused. Only a round can find the new loss.
         try await eventually("the next epoch begins", within: .seconds(5)) {
             let now = try await server.command(epoch).text
             return now != nil && now != before

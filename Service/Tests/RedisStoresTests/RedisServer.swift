@@ -38,7 +38,7 @@ struct TestFailure: Error, CustomStringConvertible {
 final class RedisServer: Sendable {
     let port: Int
     let folder: TemporaryFolder
-    /// The login of the test's own commands.
+    /// The connection settings for the test's own commands.
     let settings: ConnectionSettings
     private let arguments: [String]
     /// Additional environment variables.

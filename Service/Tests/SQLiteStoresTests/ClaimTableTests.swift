@@ -50,7 +50,7 @@ struct ClaimTableTests {
         #expect((table.used, droppedTo) == (120_000, .min))
         #expect((sweep(now: 649), table.used) == (.min, 120_000))
         #expect((sweep(now: 700), table.used) == (700, 40_000))
-        // Claims that are too far ahead have not expired.
+        // Claims that expire after `latest` are dropped too. They have not expired, so they are not in the result.
         #expect((sweep(now: 700, latest: 799), table.used) == (.min, 0))
     }
 

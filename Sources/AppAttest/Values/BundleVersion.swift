@@ -4,7 +4,7 @@ public struct BundleVersion: Sendable, Hashable, Comparable {
     public let text: String
     private let numbers: [UInt64]
 
-    /// Nil for a version that is not made of numbers and dots, and so has no order.
+    /// Nil unless the version is 1 to 8 numbers of 1 to 18 digits each, separated by dots. Other versions have no order.
     public init?(_ text: String) {
         let parts = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         guard parts.count <= 8 else { return nil }

@@ -8,7 +8,7 @@ public enum ErrorCode: String, Sendable, Hashable, CaseIterable, Error {
     case methodNotAllowed = "METHOD_NOT_ALLOWED"
     /// 413: the body is larger than the path accepts.
     case payloadTooLarge = "PAYLOAD_TOO_LARGE"
-    /// 415: the body is not JSON.
+    /// 415: `Content-Type` is not the expected type, or the body has a `Content-Encoding`.
     case unsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE"
     /// 404: no such app, or the app is disabled.
     case unknownApp = "UNKNOWN_APP"

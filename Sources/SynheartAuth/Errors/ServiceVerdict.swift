@@ -49,8 +49,8 @@ enum ServiceVerdict {
             serverTime: serverTime(answer))
     }
 
-    /// Whether the answer excludes that the request had an effect: a refusal of the contract that precedes the acceptance of
-    /// requests.
+    /// Whether the answer proves that the request had no effect: a 4xx refusal in the contract's form, except 429, with a code that
+    /// is given only before a request takes effect.
     static func excludesEffect(_ answer: TransportResponse) -> Bool {
         guard (400..<500).contains(answer.status), answer.status != 429,
             let code = refusal(answer).flatMap({ ErrorCode(rawValue: $0.code) })

@@ -79,7 +79,8 @@ enum BodyPump {
     /// The threads for bodies that are sent concurrently.
     static let threads = BoundedThreads(limit: 16)
 
-    /// Runs `body` on a thread, until it gives a value. It may continue afterwards. `give` returns false once the caller no longer waits.
+    /// Runs `body` on a thread, and returns the first value that `body` gives, or throws after `limit`. `body` may continue after
+    /// that. `give` returns false once the caller no longer waits.
     static func run<Value: Sendable>(
         within limit: Duration,
         _ body: @escaping @Sendable (_ give: @Sendable (Result<Value, any Error>) -> Bool) -> Void

@@ -111,7 +111,7 @@ struct Rotator: Sendable {
         do throws(SynheartAuthError) {
             let answer = try await context.signedCall(
                 .rotateKey, body: request.bytes, record: record, alias: current.alias,
-                // Evidence in the body meets the demand.
+                // Evidence in the body replaces the assertion.
                 asserting: evidence == nil && record.attestationKey?.isUsed == true ? .asDemanded : .never,
                 beforeSending: { timestamp throws(SynheartAuthError) in
                     copies.withLock { $0 += 1 }

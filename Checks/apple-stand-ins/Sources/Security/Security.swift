@@ -154,7 +154,8 @@ public enum StandInKeychain {
     static func with<Value>(_ body: (inout State) -> Value) -> Value { lock.withLock { body(&state) } }
 
     public static func reset() { with { $0 = State() } }
-    /// The calls of the Keychain and of the Secure Enclave (making keys and signing) since this was last called.
+    /// Returns the numbers of Keychain calls and Secure Enclave calls (key creation, signing) since the last call of this function,
+    /// and resets them.
     public static func takeCalls() -> (keychain: Int, enclave: Int) {
         with { state in
             defer { (state.calls, state.enclaveCalls) = (0, 0) }
@@ -481,7 +482,7 @@ public enum StandInActivity {
     public static var begunCount: Int { lock.withLock { state.begun } }
     /// From now on, no running time is granted: blocks are called only with true.
     public static func deny(_ isDenied: Bool) { lock.withLock { state.isDenied = isDenied } }
-    /// Whether the system delays granting activities.
+    /// With true, delays the grants of activities from now on. With false, grants the delayed ones.
     public static func hold(_ isHeld: Bool) {
         let released = lock.withLock {
             state.isHeld = isHeld

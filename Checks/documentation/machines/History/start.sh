@@ -1,3 +1,3 @@
 # service
-# Counts are written when their minute is over, or the service stops.
+# The service writes the counts of a minute when the minute ends, or when it stops.
 sudo systemctl restart synheart-auth

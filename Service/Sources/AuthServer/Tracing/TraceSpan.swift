@@ -2,7 +2,7 @@ internal import AuthService
 internal import Bytes
 package import Tracing
 
-/// A span of a request that is recorded, or the place of one that is not.
+/// A span of a request. If it is not recorded, it only carries the trace context.
 ///
 /// Like log lines, it has no signatures, bodies, proofs or credentials, and only hashed device ids.
 package struct TraceSpan: Tracing.Span {

@@ -97,7 +97,7 @@ public struct DeviceQuery: Sendable {
     public var scope = CredentialScope.allApps
     /// The device with this id.
     public var deviceID: DeviceID?
-    /// Devices whose ids have this hash. A store finds them by an index: the log names devices in this way.
+    /// Devices whose ids have this hash. The log names devices by this hash. So a store needs an index on it.
     public var deviceHash: DeviceHash?
     /// Devices in this stored state.
     public var status: DeviceStatus?

@@ -71,7 +71,8 @@ package struct WebhookAddress: Sendable, Hashable {
         if bytes.starts(with: zeros + [0xFF, 0xFF]) || bytes.starts(with: nat64 + zeros.dropLast(2)) {
             return isAllowed(ipv4: Array(bytes.suffix(4)), loopback: loopback)
         }
-        // Where the IPv4 address is in a prefix of local use (RFC 8215) depends on the translator.
+        // The translator decides where an address under a local-use NAT64 prefix (RFC 8215) holds the IPv4 address. So all of them
+        // are refused.
         if bytes.starts(with: nat64) { return false }
         if bytes.starts(with: [0x20, 0x02]) { return isAllowed(ipv4: Array(bytes[2..<6]), loopback: loopback) }
         if bytes.starts(with: zeros + [0, 0]) { return loopback && bytes.suffix(4) == [0, 0, 0, 1] }

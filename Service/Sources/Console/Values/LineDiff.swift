@@ -1,4 +1,4 @@
-/// The different lines of two texts, with a few common lines around them.
+/// The lines that differ between two texts, with a few common lines around them.
 enum LineDiff {
     /// The most lines of a text. Longer ones are not compared.
     private static let maximumLines = 5000

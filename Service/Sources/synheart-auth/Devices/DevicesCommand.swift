@@ -188,7 +188,7 @@ struct DevicesCommand: AsyncParsableCommand {
 
 /// One decision, about one device or about many.
 protocol Decision: AdministrationCommand {
-    /// The route for one device, and the name of the decision in the route for many.
+    /// The route for one device, the decision's name in the route for many devices, and the word for the output, such as "revoked".
     static var decision: (route: AdminRoute, name: String, verb: String) { get }
     var target: DecisionTarget { get }
     var body: JSONObject { get }

@@ -72,7 +72,7 @@ import Testing
                 #expect(response.status == (isAccepted ? 200 : 403), "\(bodies) \(length)")
                 if !isAccepted { #expect(response.value(HeaderName.error) == "INVALID_REQUEST") }
             }
-            // A signed empty request, but with a body, which the gateway does not forward.
+            // The signature covers an empty body, and the gateway forwards none. Only a reported length of 0 is accepted.
             for (length, status) in [("0", 200), ("7", 403), ("none", 403)] {
                 let described = [("X-Original-Content-Length", length), ("X-Original-Transfer-Encoding", "none")]
                 let response = try await server.send(

@@ -101,7 +101,7 @@ import Testing
                     await nodes.stop(index)
                     try await nodes.start(index, redis: keeper)
                 }
-                // The whole interval would be 95 s.
+                // Without second claims, the nodes would refuse requests for 95 s.
                 try await cluster.awaitAcceptance(by: first, within: Cluster.afterLoss)
                 try await calm()
             }

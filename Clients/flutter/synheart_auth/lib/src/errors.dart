@@ -295,7 +295,7 @@ final class SigningFailed extends CryptoError {
   ]) : super._own('SIGNING_FAILED', message, recovery, retryAfter, mayHaveHappened);
 }
 
-/// `DEVICE_REVOKED`: the service revoked this device. Only `resetDeviceIdentity` ends that.
+/// `DEVICE_REVOKED`: the service revoked this device. Revocation is permanent: `resetDeviceIdentity` makes room for a new identity.
 final class DeviceRevoked extends ServerError {
   /// An error.
   const DeviceRevoked([

@@ -35,7 +35,7 @@ struct AppPage: ConsolePage {
 
     /// The devices of an app by status, with links to them.
     ///
-    /// - Parameter statistics: the app's part of an answer of the statistics.
+    /// - Parameter statistics: the app's entry in an answer of the statistics.
     static func counts(_ statistics: JSONValue?, of app: String) -> PageValue {
         .list(
             DeviceStatus.allCases.map { status in

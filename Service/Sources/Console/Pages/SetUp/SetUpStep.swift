@@ -169,7 +169,7 @@ struct SetUpField: Sendable {
         if case .lines = kind { true } else { false }
     }
 
-    /// The value of a field that the form does not have.
+    /// The value that is used if the submitted form lacks this field.
     var initial: String {
         if case .choice(let choices) = kind { choices.first?.value ?? "" } else { "" }
     }

@@ -7,7 +7,7 @@ import StrictJSON
 struct ClientRun: Sendable {
     let command: [String]
     let appID: AppID
-    /// The file of the test kit's Apple.
+    /// The path of the PEM file with the test kit's simulated Apple (`--authority`).
     let authority: String
     /// A folder for the clients' states and outputs.
     let folder: String

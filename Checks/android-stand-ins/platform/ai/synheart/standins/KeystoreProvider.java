@@ -69,7 +69,7 @@ public final class KeystoreProvider extends Provider {
 
     private static KeystoreDaemon daemon() { return StandInDevice.current().keystore; }
 
-    /** A key of the Keystore: a name. */
+    /** A reference to a key in the Keystore. It holds only the alias. */
     private abstract static class HardwareKey implements Key {
         private static final long serialVersionUID = 1;
         final String alias;

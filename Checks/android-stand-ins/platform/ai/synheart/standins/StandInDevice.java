@@ -51,7 +51,7 @@ public final class StandInDevice {
         return device;
     }
 
-    /** Starts a process on the phone in this folder. */
+    /** Simulates the start of an app process on the phone whose state is in this folder. */
     public static synchronized StandInDevice start(Path folder) {
         current = new StandInDevice(folder);
         if (Security.getProvider(KeystoreProvider.NAME) == null) Security.addProvider(new KeystoreProvider());

@@ -149,7 +149,7 @@ extension Fault {
         answer.edit { $0 = [("device_id", "4E8B7C1A-0000-4000-8000-000000000000"), ("status", "registered")] }
     }
 
-    /// A registration that waits for an operator.
+    /// The answer `pending` in place of `registered`.
     fileprivate static let pended = Fault.changed { answer in
         answer.edit { members in
             members = members.map { $0.0 == "status" ? ("status", "pending") : $0 }

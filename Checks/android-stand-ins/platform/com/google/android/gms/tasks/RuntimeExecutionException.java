@@ -1,6 +1,6 @@
 package com.google.android.gms.tasks;
 
-/** What a failed task throws instead of its result. Google's class too is public. */
+/** The exception that a failed task throws instead of returning a result. It is public, like Google's class. */
 public class RuntimeExecutionException extends RuntimeException { // stand-in only
     public RuntimeExecutionException(Throwable cause) { super(cause); }
 }

@@ -171,7 +171,7 @@ final class VerifiedRequest extends UnclaimedRequest {
         return body.length;
     }
 
-    /** A stream of bytes that are all there. */
+    /** A stream over the body, which is already in memory. */
     private static final class Memory extends ServletInputStream {
         private final ByteArrayInputStream bytes;
 

@@ -342,7 +342,7 @@ class FailureTest {
             assertEquals(listOf(5, 10, 20), phone.sleeper.pauses.map { it.inWholeSeconds.toInt() })
             assertEquals(1, count(World.CHALLENGE) - before)
             expectWorking()
-            // For another code never.
+            // After other error codes, the client does not ask Google again.
             for (code in listOf(IntegrityErrorCode.APP_UID_MISMATCH, IntegrityErrorCode.PLAY_STORE_VERSION_OUTDATED)) {
                 val asked = phone.device.play.requests.get()
                 phone.device.play.failAlways(code)

@@ -39,7 +39,7 @@ internal object SchemeTwo {
         components.joinToString(" ", "(", ")") { "\"$it\"" } +
             ";created=$created;nonce=\"$nonce\";keyid=\"$keyThumbprint\";tag=\"synheart-auth-v2\";alg=\"ecdsa-p256-sha256\""
 
-    /** The signature base (RFC 9421 section 2.5). Every value is checked ASCII without line breaks. */
+    /** The signature base (RFC 9421 section 2.5). The callers have checked that every value is ASCII without line breaks. */
     fun base(
         method: String, origin: RequestOrigin, target: RequestTarget, contentDigest: String, appId: String, deviceId: String,
         parameters: String,
