@@ -36,6 +36,9 @@ import kotlinx.coroutines.launch
 internal class DeviceIdentity(val context: IdentityContext, private val scope: CoroutineScope) {
     private class Running<Value>(val outcome: Deferred<Result<Value>>, val backOff: BackOff)
 
+    /** A running request for a token, and the thumbprint of the key that signs it. */
+    private class Fetch(val thumbprint: String, val outcome: Deferred<Result<DeviceToken>>)
+
     // Guarded by this object's monitor.
     private var registration: Running<Registration>? = null
     private var rotation: Running<KeyRotation>? = null
@@ -43,7 +46,7 @@ internal class DeviceIdentity(val context: IdentityContext, private val scope: C
     /** The latest reset. It ends after all earlier ones. */
     private var resetting: Deferred<Result<Unit>>? = null
     private var isMaintained = false
-    private val fetches = HashMap<String, Deferred<Result<DeviceToken>>>()
+    private val fetches = HashMap<String, Fetch>()
     private val tokens = TokenCache()
 
     /** Starts an operation that its callers' cancellation does not end. */
@@ -122,6 +125,7 @@ internal class DeviceIdentity(val context: IdentityContext, private val scope: C
     suspend fun reset(reason: ResetReason) {
         val operation = synchronized(this) {
             tokens.clear()
+            fetches.clear()
             val earlier = resetting
             start {
                 // An earlier reset must not wipe the identity that is registered after this one.
@@ -216,15 +220,17 @@ internal class DeviceIdentity(val context: IdentityContext, private val scope: C
         val held = synchronized(this) { tokens[name] }?.takeIf { it.thumbprint == key.thumbprint }
         if (held != null && held.isFresh(clock.elapsedMillis)) return held.at(clock.elapsedMillis)
         val fetch = synchronized(this) {
-            fetches[name]?.takeIf { it.isActive } ?: start { fetchToken(audience) }.also { fetches[name] = it }
+            // A fetch with another key may be of an identity that was reset meanwhile.
+            fetches[name]?.takeIf { it.outcome.isActive && it.thumbprint == key.thumbprint }
+                ?: Fetch(key.thumbprint, start { fetchToken(audience) }).also { fetches[name] = it }
         }
         try {
-            return fetch.outcome()
+            return fetch.outcome.outcome()
         } catch (error: SynheartAuthException.NetworkError) {
             // The token is past half of its life but still valid, and the service is down.
             return held?.at(clock.elapsedMillis)?.takeIf { it.remaining > Duration.ZERO } ?: throw error
         } finally {
-            synchronized(this) { if (fetches[name]?.isActive == false) fetches.remove(name) }
+            synchronized(this) { if (fetches[name] === fetch && !fetch.outcome.isActive) fetches.remove(name) }
         }
     }
 
@@ -237,7 +243,7 @@ internal class DeviceIdentity(val context: IdentityContext, private val scope: C
                     val token = answer.read(TokenAnswer::parse)
                     TokenCache.Entry(token.token, answer.sentAtMillis, token.lifeSeconds.coerceIn(0, 600) * 1000, key.thumbprint)
                 }
-                synchronized(this) { tokens[audience.orEmpty()] = entry }
+                if (entry.thumbprint == context.ledger.load().key?.thumbprint) synchronized(this) { tokens[audience.orEmpty()] = entry }
                 return entry.at(context.configuration.clock.elapsedMillis)
             } catch (error: SynheartAuthException) {
                 if (error.remedy != Remedy.ROTATE) throw error
