@@ -93,7 +93,7 @@ internal class AuthenticatedSend(
         while (true) {
             life.remaining()
             val used = context.scheme(scheme, context.ledger.load())
-            val (answer, key) = try {
+            val (answer, signed) = try {
                 signAndSend(used)
             } catch (error: SynheartAuthException) {
                 if (error.remedy != Remedy.REGISTER || !recovered.add(error.code)) throw error
@@ -109,7 +109,7 @@ internal class AuthenticatedSend(
             val isRepeated = !recovered.add(verdict.code)
             if (isRepeated && !verdict.endsIdentity) throw verdict
             when (verdict.remedy) {
-                Remedy.LEARN_CLOCK -> learnClock(verdict)
+                Remedy.LEARN_CLOCK -> learnClock(verdict, signed.clockOffset)
                 Remedy.REPORT -> throw verdict.naming(url.origin)
                 // A copy was accepted. Another one must change nothing more.
                 Remedy.SIGN_AGAIN -> if (!isRepeatable) {
@@ -120,7 +120,7 @@ internal class AuthenticatedSend(
                     throw failure(OwnCode.ATTESTATION_UNAVAILABLE, "this device has no App Attest key to assert with", verdict)
                 Remedy.FINISH_ROTATION, Remedy.CONFIRM -> {
                     // During a rotation, and after one whose answer was lost, the service may have the other key.
-                    if (!isRepeated && verdict.remedy == Remedy.FINISH_ROTATION && identity.hasReplaced(key)) continue
+                    if (!isRepeated && verdict.remedy == Remedy.FINISH_ROTATION && identity.hasReplaced(signed.key)) continue
                     confirmed(verdict)?.let { throw it }
                     return answer
                 }
@@ -129,8 +129,8 @@ internal class AuthenticatedSend(
         }
     }
 
-    /** The answer, and the key that signed. */
-    private suspend fun signAndSend(scheme: SignatureScheme): Pair<HttpResponse, KeyReference> {
+    /** The answer, and the copy that was sent. */
+    private suspend fun signAndSend(scheme: SignatureScheme): Pair<HttpResponse, SignedMessage> {
         problemOfHostHeaders(request.headers, scheme)?.let { throw failure(OwnCode.SIGNING_FAILED, "the request's headers: $it") }
         val signed = sign(scheme)
         val method = if (scheme == SignatureScheme.ONE) request.method.upperAscii() else request.method
@@ -145,7 +145,7 @@ internal class AuthenticatedSend(
         }
         keep(answer)
         if (answer.isRefusedUnseen) mayHaveHappened = before
-        return answer to signed.key
+        return answer to signed
     }
 
     /** Notes that a copy is being sent, unless the caller was already told whether one was. Returns the state before. */
@@ -175,8 +175,10 @@ internal class AuthenticatedSend(
         if (isAuthOrigin) answer.rotationDemand?.let { context.ledger.tryApply(IdentityEvent.RotationDemanded(it)) }
     }
 
-    private suspend fun learnClock(verdict: SynheartAuthException) {
-        val before = context.ledger.load().clockOffset
+    /** Learns the clock after the refusal of a copy that was signed with this offset. */
+    private suspend fun learnClock(verdict: SynheartAuthException, used: ClockOffset) {
+        // Another call has learned the clock since the copy was signed.
+        if (context.ledger.load().clockOffset != used) return
         val time = verdict.failure.serverTime
         if (isAuthOrigin && time != null) {
             val offset = ClockOffset.of(time, context.configuration.clock.wallMillis, 0) ?: throw unlearnableClock(verdict)
@@ -184,7 +186,7 @@ internal class AuthenticatedSend(
         } else {
             identity.status()
         }
-        if (context.ledger.load().clockOffset == before) throw unlearnableClock(verdict)
+        if (context.ledger.load().clockOffset == used) throw unlearnableClock(verdict)
     }
 
     /** The verdict, if the auth service confirms it; else null. */
