@@ -113,14 +113,19 @@ internal class AndroidKeyStore(
         sign()
     }
 
-    /** Signs with the canary. If the canary is gone or unusable, as the key is, makes a new one: nothing depends on it. */
+    /**
+     * Signs with the canary. If the canary is gone, or unusable for any reason, makes a new one: nothing depends on it. The new one
+     * proves at once that the platform works only if the old one was gone or invalidated. An old one that failed is the platform's
+     * fault, so this check fails and the next one decides.
+     */
     override fun check(alias: String) {
-        try {
+        val failure = try {
             sign(canary(alias), CANARY_MESSAGE)
             return
         } catch (error: DeviceKeyStoreException) {
-            if (error.code == Code.UNAVAILABLE || error.code == Code.UNSUPPORTED) throw error
+            error
         }
+        if (failure.code == Code.UNAVAILABLE || failure.code == Code.UNSUPPORTED) throw failure
         for (way in ways(isAttested = false)) {
             try {
                 generate(canary(alias), challenge = null, way.isInStrongBox)
@@ -130,6 +135,7 @@ internal class AndroidKeyStore(
                 throw KeystoreFault.exception(error)
             }
         }
+        if (failure.code != Code.NOT_FOUND && failure.code != Code.INVALIDATED) throw failure
         sign(canary(alias), CANARY_MESSAGE)
     }
 

@@ -228,13 +228,23 @@ class AndroidKeyStoreTest {
     }
 
     @Test
-    fun `a canary that is gone, or cannot be used, is made again`() {
+    fun `a canary that is gone, or that the system invalidated, is made again`() {
         phone.keys().create(ALIAS, CHALLENGE)
         val canary = AndroidKeyStore.canary(ALIAS)
-        for (loss in listOf(phone.keystore::lose, phone.keystore::corrupt, phone.keystore::invalidate)) {
-            loss(canary)
+        phone.keystore.lose(canary)
+        phone.keys().check(ALIAS)
+        assertTrue(canary in phone.keystore.aliases())
+        phone.keystore.failNext(Call.SIGN_START, KeystoreDaemon.KEY_PERMANENTLY_INVALIDATED)
+        phone.keys().check(ALIAS)
+    }
+
+    @Test
+    fun `a canary that fails says that the platform is unwell, and the one made in its place decides the next check`() {
+        phone.keys().create(ALIAS, CHALLENGE)
+        for (fault in listOf(phone.keystore::corrupt, phone.keystore::invalidate)) {
+            fault(AndroidKeyStore.canary(ALIAS))
+            expect(Code.FAILED) { phone.keys().check(ALIAS) }
             phone.keys().check(ALIAS)
-            assertTrue(canary in phone.keystore.aliases())
         }
     }
 
