@@ -172,7 +172,7 @@ internal class AuthenticatedSend(
 
     /** Applies a demand to rotate. Only the auth service can make one. */
     private suspend fun applyDemands(answer: HttpResponse) {
-        if (isAuthOrigin) answer.rotationDemand?.let { context.ledger.tryApply(IdentityEvent.RotationDemanded(it)) }
+        if (isAuthOrigin) answer.rotationDemand?.let { context.note(it) }
     }
 
     /** Learns the clock after the refusal of a copy that was signed with this offset. */

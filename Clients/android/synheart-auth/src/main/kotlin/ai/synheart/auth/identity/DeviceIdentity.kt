@@ -45,7 +45,6 @@ internal class DeviceIdentity(val context: IdentityContext, private val scope: C
     private var rotationReason = RotationReason.SCHEDULED
     /** The latest reset. It ends after all earlier ones. */
     private var resetting: Deferred<Result<Unit>>? = null
-    private var isMaintained = false
     private val fetches = HashMap<String, Fetch>()
     private val tokens = TokenCache()
 
@@ -133,6 +132,7 @@ internal class DeviceIdentity(val context: IdentityContext, private val scope: C
                 context.exclusively {
                     endOperations()
                     Resetter(context).reset(reason)
+                    context.isMaintained.set(false)
                 }
             }.also { resetting = it }
         }
@@ -193,16 +193,13 @@ internal class DeviceIdentity(val context: IdentityContext, private val scope: C
         if (RotationSchedule.isDue(now, context.serverTime(now))) rotateAsDemanded()
     }
 
-    /** Starts [maintain] unless it runs already, or failed in this process. The next launch tries again. */
+    /** Starts [maintain] unless it runs already, or failed in this process. A new demand, a new identity or the next launch tries again. */
     fun maintainInBackground() {
-        synchronized(this) {
-            if (!context.configuration.rotatesAutomatically || isMaintained) return
-            isMaintained = true
-        }
+        if (!context.configuration.rotatesAutomatically || !context.isMaintained.compareAndSet(false, true)) return
         scope.launch {
             try {
                 maintain()
-                synchronized(this@DeviceIdentity) { isMaintained = false }
+                context.isMaintained.set(false)
             } catch (_: SynheartAuthException) {
             }
         }

@@ -20,11 +20,13 @@ import ai.synheart.auth.remedy
 import ai.synheart.auth.wire.ChallengeAnswer
 import ai.synheart.auth.wire.FormException
 import ai.synheart.auth.wire.PublicKey
+import ai.synheart.auth.wire.RotationDemand
 import ai.synheart.auth.wire.Route
 import ai.synheart.auth.wire.challengeRequest
 import ai.synheart.auth.wire.rawSignature
 import java.io.Closeable
 import java.util.concurrent.ConcurrentHashMap
+import java.util.concurrent.atomic.AtomicBoolean
 import kotlin.time.Duration
 import kotlin.time.Duration.Companion.seconds
 import kotlinx.coroutines.CancellationException
@@ -42,6 +44,9 @@ internal class IdentityContext(val appId: String, val configuration: Configurati
 
     /** The scheme that an origin accepted after it had refused the other one. */
     val schemes = ConcurrentHashMap<String, SignatureScheme>()
+
+    /** Whether automatic maintenance runs, or failed and waits for a new cause. */
+    val isMaintained = AtomicBoolean()
 
     /** Runs [body] while no other process and no other coroutine operates on this identity. */
     suspend fun <Value> exclusively(body: suspend () -> Value): Value {
@@ -172,8 +177,18 @@ internal class IdentityContext(val appId: String, val configuration: Configurati
     ): ServiceClient.Answer {
         val outcome = service.exchange(route, headers, body, deadline)
         outcome.offset?.let { learn(it) }
-        outcome.rotationDemand?.let { ledger.tryApply(IdentityEvent.RotationDemanded(it)) }
+        outcome.rotationDemand?.let { note(it) }
         return outcome.result.getOrThrow()
+    }
+
+    /** Notes a demand to rotate, best effort. A new demand is a new cause for maintenance, also after a failure. */
+    suspend fun note(demand: RotationDemand) {
+        try {
+            if (ledger.load().rotationDemand == demand) return
+            ledger.apply(IdentityEvent.RotationDemanded(demand))
+            isMaintained.set(false)
+        } catch (_: SynheartAuthException) {
+        }
     }
 
     private suspend fun learn(offset: ClockOffset) {

@@ -1,0 +1,51 @@
+package ai.synheart.auth
+
+import ai.synheart.auth.wire.hex
+import ai.synheart.auth.wire.sha256
+import kotlin.time.Duration.Companion.seconds
+import kotlinx.coroutines.delay
+import kotlinx.coroutines.withTimeout
+import org.junit.Assert.assertEquals
+import org.junit.Test
+
+/** Automatic rotations: after a failure only a new cause starts another one in the same process. */
+class MaintenanceTest {
+    private suspend fun eventually(condition: () -> Boolean) = withTimeout(20.seconds) { while (!condition()) delay(5) }
+
+    private fun World.demand(withinSeconds: Int, reason: String, deviceId: String) =
+        service.device(appId, deviceId, "force-rotation", mapOf("within_seconds" to withinSeconds, "reason" to reason))
+
+    /** Three attempts at a demanded rotation fail. */
+    private suspend fun World.failToRotate(): String {
+        client = SynheartAuth(phone.configuration(rotatesAutomatically = true))
+        val deviceId = register().deviceId
+        demand(3_600, "scheduled", deviceId)
+        loseRequest(World.ROTATE, 3)
+        assertEquals(200, send().status)
+        eventually { phone.log.count { "ROTATION_FAILED" in it } == 3 }
+        // The same demand is no new cause.
+        assertEquals(200, send().status)
+        delay(100)
+        assertEquals(3, count(World.ROTATE))
+        return deviceId
+    }
+
+    @Test
+    fun `a new demand starts a rotation after one that failed`() = World.run {
+        demand(7_200, "compromise", failToRotate())
+        assertEquals(200, send().status)
+        eventually { record().keyRotatedAt != null }
+        assertEquals(4, count(World.ROTATE))
+    }
+
+    @Test
+    fun `a failed rotation does not keep the next identity from rotating`() = World.run {
+        failToRotate()
+        client.resetDeviceIdentity(appId, ResetReason.USER_REQUESTED)
+        register()
+        val old = record().run { copy(registeredAt = registeredAt!! - 91L * 86_400) }
+        phone.configuration().storage.write(sha256(appId.toByteArray()).hex(), old.toBytes())
+        assertEquals(200, send().status)
+        eventually { record().keyRotatedAt != null }
+    }
+}
