@@ -222,6 +222,24 @@ class SendTest {
     }
 
     @Test
+    fun `an answer that does not say that the request was verified raises no floor`() = World.run {
+        register()
+        val answers = listOf(
+            HttpResponse(502, emptyList(), ByteArray(0)), refusal(503, "SERVICE_UNAVAILABLE"), refusal(429, "RATE_LIMITED"),
+            refusal(404, "UNKNOWN_APP"),
+        )
+        for (answer in answers) {
+            answer(World.STATUS, answer)
+            assertEquals(answer.status, send(scheme = SignatureScheme.TWO).status)
+            assertEquals(SignatureScheme.ONE, record().schemeFloor)
+        }
+        // An app's own error comes after the verification.
+        answer(World.STATUS, HttpResponse(404, emptyList(), ByteArray(0)))
+        send(scheme = SignatureScheme.TWO)
+        assertEquals(SignatureScheme.TWO, record().schemeFloor)
+    }
+
+    @Test
     fun `the deadline bounds the whole call`() = World.run {
         register()
         phone.sleeper.onDeadline = { delay(it) }

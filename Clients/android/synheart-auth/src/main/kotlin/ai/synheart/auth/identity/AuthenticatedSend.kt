@@ -8,7 +8,6 @@ import ai.synheart.auth.HttpTransport
 import ai.synheart.auth.MeasuredBody
 import ai.synheart.auth.OwnCode
 import ai.synheart.auth.Remedy
-import ai.synheart.auth.ServiceCode
 import ai.synheart.auth.SignatureScheme
 import ai.synheart.auth.Situation
 import ai.synheart.auth.SynheartAuthException
@@ -103,7 +102,7 @@ internal class AuthenticatedSend(
             applyDemands(answer)
             val verdict = verdict(answer)
             if (verdict == null) {
-                if (!answer.refusesScheme) noteScheme(used)
+                if (answer.isOfVerifiedRequest) noteScheme(used)
                 return answer
             }
             val isRepeated = !recovered.add(verdict.code)
@@ -210,8 +209,8 @@ internal class AuthenticatedSend(
         val HttpResponse.isRefusedUnseen: Boolean
             get() = status in 400..499 && status != 429 && refusal.let { it != null && it.code != OwnCode.NONCE_REPLAY.text }
 
-        /** Whether the service does not accept the scheme that signed: it raises no floor. */
-        val HttpResponse.refusesScheme: Boolean get() = refusal?.code == ServiceCode.UNSUPPORTED_SIG_VERSION.text
+        /** Whether the service verified the request and raised the device's scheme floor. A refusal or a 5xx does not say so. */
+        val HttpResponse.isOfVerifiedRequest: Boolean get() = status < 500 && refusal == null
 
         /** Whether the verdict would end the identity, so that the auth service must confirm it. */
         val SynheartAuthException.endsIdentity: Boolean get() = remedy == Remedy.FINISH_ROTATION || remedy == Remedy.CONFIRM
