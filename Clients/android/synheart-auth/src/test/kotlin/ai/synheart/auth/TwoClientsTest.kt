@@ -45,6 +45,24 @@ class TwoClientsTest {
     }
 
     @Test
+    fun `a device stays registered while another client replaces its key`() = World.run {
+        register()
+        for (isRegistered in listOf<suspend (SynheartAuth) -> Boolean>(
+            { it.isRegistered(appId) }, { it.registerDevice(appId).status == Registration.Status.ALREADY_REGISTERED },
+        )) {
+            val outside = Outside()
+            // After the record was read, and before the key store is asked.
+            outside.onCall = { number ->
+                if (outside.calls[number] == "load") {
+                    outside.onCall = {}
+                    runBlocking { client.rotateKey(appId) }
+                }
+            }
+            assertTrue(isRegistered(phone.client(outside)))
+        }
+    }
+
+    @Test
     fun `a client signs with the key that another one has just rotated to`() = World.run {
         register()
         val other = phone.client()

@@ -192,5 +192,8 @@ internal class Registrar(private val context: IdentityContext) {
 /** The registration in the record, if its key exists. No network. */
 internal suspend fun IdentityContext.existingRegistration(record: IdentityRecord): Registration? {
     if (record.identity != Identity.ACTIVE || record.deviceId == null || record.key == null) return null
-    return if (publicKey(record.key) != null) Registration(Registration.Status.ALREADY_REGISTERED, record.deviceId) else null
+    if (publicKey(record.key) != null) return Registration(Registration.Status.ALREADY_REGISTERED, record.deviceId)
+    // A rotation may have replaced the key after the record was read.
+    val now = ledger.load()
+    return if (now.key == record.key) null else existingRegistration(now)
 }
