@@ -163,6 +163,20 @@ class RuntimeHostRegistryTest {
     }
 
     @Test
+    fun `an absence is forgotten once the key is there, which another process made`() {
+        var isHidden = false
+        install(object : DeviceKeyStore by phone.keys() {
+            override fun load(alias: String): ByteArray? = if (isHidden) null.also { isHidden = false } else phone.keys().load(alias)
+        })
+        assertEquals(0, RuntimeFunctions.deleteKey(device))
+        phone.keys().create("synheart_device_d", null)
+        assertEquals(1, RuntimeFunctions.keyExists(device))
+        isHidden = true
+        assertEquals(1, RuntimeFunctions.keyExists(device))
+        assertEquals(2_000L, waited)
+    }
+
+    @Test
     fun `a Keystore that hangs costs four threads and keeps nothing else waiting`() {
         val latch = CountDownLatch(1)
         install(limitMillis = 50)
