@@ -1,9 +1,12 @@
 package ai.synheart.auth
 
+import ai.synheart.auth.identity.ClockOffset
+import kotlin.time.Duration.Companion.hours
 import kotlinx.coroutines.CompletableDeferred
 import kotlinx.coroutines.async
 import kotlinx.coroutines.coroutineScope
 import org.junit.Assert.assertEquals
+import org.junit.Assert.assertFalse
 import org.junit.Test
 
 /** The device's clock, while requests are on their way. */
@@ -35,5 +38,39 @@ class ClockTest {
             assertEquals(200, slow.await())
         }
         assertEquals(2, count(path))
+    }
+
+    @Test
+    fun `a round trip in which the device slept teaches no offset`() = World.run {
+        register()
+        at(World.STATUS) { send -> send().also { phone.clock.elapsedOffset += 300_000 } }
+        client.status(appId)
+        assertFalse(record().clockOffset.isNews(ClockOffset.NONE))
+    }
+
+    @Test
+    fun `a request that left late because the device slept is signed again`() = World.run {
+        register()
+        val client = client()
+        val late = suspend {
+            phone.clock.elapsedOffset += 600_000
+            refusal(401, "CLOCK_SKEW")
+        }
+        at(World.STATUS) { late() }
+        client.status(appId)
+        at(World.STATUS) { late() }
+        assertEquals(200, client.send(appId, HttpRequest("GET", statusUrl, deadline = 1.hours)).status)
+        at(path) { late() }
+        answer(path, accepted)
+        assertEquals(200, client.send(appId, HttpRequest("GET", origin + path, deadline = 1.hours)).status)
+        assertFalse(record().clockOffset.isNews(ClockOffset.NONE))
+    }
+
+    @Test
+    fun `a wrong clock is learned also when the refused request took long`() = World.run {
+        register()
+        phone.clock.wallOffset = 3_600_000
+        at(World.STATUS) { send -> send().also { phone.clock.elapsedOffset += 90_000 } }
+        assertEquals(200, client.send(appId, HttpRequest("GET", statusUrl, deadline = 1.hours)).status)
     }
 }

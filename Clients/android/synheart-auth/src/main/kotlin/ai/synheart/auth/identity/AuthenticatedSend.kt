@@ -92,6 +92,7 @@ internal class AuthenticatedSend(
         while (true) {
             life.remaining()
             val used = context.scheme(scheme, context.ledger.load())
+            val signedAt = context.configuration.clock.elapsedMillis
             val (answer, signed) = try {
                 signAndSend(used)
             } catch (error: SynheartAuthException) {
@@ -108,7 +109,7 @@ internal class AuthenticatedSend(
             val isRepeated = !recovered.add(verdict.code)
             if (isRepeated && !verdict.endsIdentity) throw verdict
             when (verdict.remedy) {
-                Remedy.LEARN_CLOCK -> learnClock(verdict, signed.clockOffset)
+                Remedy.LEARN_CLOCK -> learnClock(verdict, signed.clockOffset, signedAt)
                 Remedy.REPORT -> throw verdict.naming(url.origin)
                 // A copy was accepted. Another one must change nothing more.
                 Remedy.SIGN_AGAIN -> if (!isRepeatable) {
@@ -174,18 +175,20 @@ internal class AuthenticatedSend(
         if (isAuthOrigin) answer.rotationDemand?.let { context.note(it) }
     }
 
-    /** Learns the clock after the refusal of a copy that was signed with this offset. */
-    private suspend fun learnClock(verdict: SynheartAuthException, used: ClockOffset) {
+    /** Learns the clock after the refusal of a copy that was signed with this offset, at this time of the clock that does not jump. */
+    private suspend fun learnClock(verdict: SynheartAuthException, used: ClockOffset, signedAt: Long) {
         // Another call has learned the clock since the copy was signed.
         if (context.ledger.load().clockOffset != used) return
+        // A copy that was under way for long is refused although the clock is right, and its answer may be as old.
+        val isLate = context.configuration.clock.elapsedMillis - signedAt > LONGEST_ROUND_TRIP_MILLIS
         val time = verdict.failure.serverTime
-        if (isAuthOrigin && time != null) {
+        if (isAuthOrigin && time != null && !isLate) {
             val offset = ClockOffset.of(time, context.configuration.clock.wallMillis, 0) ?: throw unlearnableClock(verdict)
             context.ledger.apply(IdentityEvent.ClockLearned(offset))
         } else {
             identity.status()
         }
-        if (context.ledger.load().clockOffset == used) throw unlearnableClock(verdict)
+        if (context.ledger.load().clockOffset == used && !isLate) throw unlearnableClock(verdict)
     }
 
     /** The verdict, if the auth service confirms it; else null. */

@@ -6,6 +6,9 @@ import kotlin.math.abs
  * service asks for signatures of another time. */
 internal const val MAXIMUM_CLOCK_OFFSET_MILLIS = 24L * 3600 * 1000
 
+/** The longest round trip whose half still corrects an offset. A longer one contains a time in which the device slept. */
+internal const val LONGEST_ROUND_TRIP_MILLIS = 60_000L
+
 /** Server clock minus local clock. */
 @JvmInline
 internal value class ClockOffset private constructor(val millis: Long) {
@@ -22,10 +25,11 @@ internal value class ClockOffset private constructor(val millis: Long) {
         fun of(millis: Long): ClockOffset? =
             if (millis in -MAXIMUM_CLOCK_OFFSET_MILLIS..MAXIMUM_CLOCK_OFFSET_MILLIS) ClockOffset(millis) else null
 
-        /** The offset from a server time that was right half a round trip ago; null beyond the limit. */
+        /** The offset from a server time that was right half a round trip ago; null beyond the limit, or after too long a round trip. */
         fun of(serverSeconds: Long, receivedAtMillis: Long, roundTripMillis: Long): ClockOffset? {
             // A header's time has ten digits. The bounds keep the sum in range.
             if (serverSeconds !in 0..9_999_999_999 || receivedAtMillis !in 0..Long.MAX_VALUE / 4) return null
+            if (roundTripMillis > LONGEST_ROUND_TRIP_MILLIS) return null
             return of(serverSeconds * 1000 + roundTripMillis / 2 - receivedAtMillis)
         }
     }
