@@ -209,6 +209,20 @@ class RecordTest {
     }
 
     @Test
+    fun `a full disk does not stop the requests of a service that moved`() = World.run {
+        register()
+        val moved = service.publicUrl.replace("127.0.0.1", "localhost")
+        val heir = SynheartAuth(phone.configuration(baseUrl = moved, aliases = setOf(service.publicUrl)))
+        phone.isFull = true
+        assertEquals(200, heir.send(appId, HttpRequest("GET", "$moved/auth/v1/device/status")).status)
+        assertTrue(heir.isRegistered(appId))
+        assertEquals(service.publicUrl, record().authOrigin)
+        phone.isFull = false
+        heir.signRequest(appId, "GET", "/")
+        assertEquals(moved, record().authOrigin)
+    }
+
+    @Test
     fun `the record holds no secret`() = World.run {
         register()
         send(scheme = SignatureScheme.TWO)

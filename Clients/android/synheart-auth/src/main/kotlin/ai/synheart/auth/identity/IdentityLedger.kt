@@ -56,8 +56,15 @@ internal class IdentityLedger(
         val record = loadOfAnyOrigin()
         if (record.authOrigin == null || record.authOrigin == configuration.baseUrl) return record
         checkOrigin(record)
-        // Written at once: a later version of the app may no longer name the alias.
-        return apply(IdentityEvent.AuthOriginMoved(configuration.baseUrl))
+        val move = IdentityEvent.AuthOriginMoved(configuration.baseUrl)
+        return try {
+            // Written at once: a later version of the app may no longer name the alias.
+            apply(move)
+        } catch (error: SynheartAuthException) {
+            if (error.failure.situation != Situation.RECORD_NOT_WRITTEN) throw error
+            // A full disk must not stop signing. The next reading tries again.
+            record.after(move)
+        }
     }
 
     /** Whether the record belongs to the auth service, under its present name or an earlier one. */
@@ -122,9 +129,7 @@ internal class IdentityLedger(
     }
 
     /** Proves that the storage works. Throws [StorageException]. */
-    suspend fun checkStorage() {
-        call(CallKind.CHECK_STORAGE) { storage.check() }
-    }
+    suspend fun checkStorage() = call(CallKind.CHECK_STORAGE) { storage.check() }
 
     /** Applies an event to the current record and persists the result. */
     suspend fun apply(event: IdentityEvent): IdentityRecord = withLock(Scope.RECORD) {
@@ -216,14 +221,12 @@ internal class IdentityLedger(
     /** Makes one call of the storage on a background thread. Throws [StorageException] alone. */
     private suspend fun <Value> call(kind: CallKind, unclaimed: (Value) -> Unit = {}, body: () -> Value): Value = try {
         calls.run(kind, unclaimed, body)
-    } catch (error: CancellationException) {
-        throw error
-    } catch (error: StorageException) {
-        throw error
-    } catch (error: NoAnswerException) {
-        throw noAnswer(error)
     } catch (error: Exception) {
-        throw StorageException(StorageException.Code.UNAVAILABLE, "the storage failed", error)
+        throw when (error) {
+            is CancellationException, is StorageException -> error
+            is NoAnswerException -> noAnswer(error)
+            else -> StorageException(StorageException.Code.UNAVAILABLE, "the storage failed", error)
+        }
     }
 
     private fun noAnswer(error: NoAnswerException) =
@@ -287,11 +290,8 @@ internal class IdentityLedger(
     }
 
     private fun storageError(what: String, error: StorageException) =
-        if (error.code == StorageException.Code.MISCONFIGURED) {
-            failure(OwnCode.NOT_CONFIGURED, error.message.orEmpty(), error)
-        } else {
-            failure(Situation.RECORD_NOT_WRITTEN, "$what: ${error.message}", error)
-        }
+        if (error.code == StorageException.Code.MISCONFIGURED) failure(OwnCode.NOT_CONFIGURED, error.message.orEmpty(), error)
+        else failure(Situation.RECORD_NOT_WRITTEN, "$what: ${error.message}", error)
 
     private companion object {
         val LOCK_PAUSE = 20.milliseconds
