@@ -38,7 +38,8 @@ class DeathTest {
         val outside = Outside(dyingAt = point)
         try {
             val client = phone.client(outside)
-            // Long enough that an earlier suspicion can be confirmed.
+            // Long enough after the first use that an earlier suspicion can be confirmed.
+            client.state(appId)
             phone.clock.elapsedOffset += 2_000
             phone.isFull = case.isFull
             operation(client, appId)
@@ -55,6 +56,7 @@ class DeathTest {
     private suspend fun expectRecovery(phone: TestPhone, appId: String, case: Case, what: String) {
         try {
             val client = phone.client()
+            client.state(appId)
             phone.clock.elapsedOffset += 2_000
             val registration = client.registerDevice(appId)
             finishRotation(phone, client, appId, what)

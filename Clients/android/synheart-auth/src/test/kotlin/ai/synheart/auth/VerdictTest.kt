@@ -203,6 +203,7 @@ class VerdictTest {
             phone.use(phone.launch(), random)
             phone.elapsedMillis += random.nextLong(100_000)
             val second = phone.launch()
+            runBlocking { second.state(phone.appId) }
             phone.elapsedMillis += 2_000
             val error = phone.sign(second) as SynheartAuthException
             assertEquals("seed $seed: $error", Recovery.REGISTER, error.recovery)
@@ -213,12 +214,13 @@ class VerdictTest {
     }
 
     @Test
-    fun `a suspicion of an earlier process counts once this one has run 2 s, and a signature clears it`() {
+    fun `a suspicion of an earlier process counts 2 s after the first use of the identity, and a signature clears it`() {
         val phone = Phone()
         phone.answer = { DeviceKeyStoreException(Code.FAILED) }
         assertTrue(phone.sign(phone.launch()) is SynheartAuthException.KeystoreError)
         phone.elapsedMillis += 1_000_000
         val second = phone.launch()
+        assertEquals(IdentityState.REGISTERED, runBlocking { second.state(phone.appId) })
         phone.elapsedMillis += 500
         val early = phone.sign(second) as SynheartAuthException.KeystoreError
         assertEquals(1_500L, early.retryAfter?.inWholeMilliseconds)
@@ -244,6 +246,20 @@ class VerdictTest {
         phone.elapsedMillis += 1_999
         assertTrue(phone.sign(second) is SynheartAuthException.KeystoreError)
         phone.elapsedMillis += 1
+        assertTrue(phone.sign(second) is SynheartAuthException.KeyInvalidated)
+    }
+
+    @Test
+    fun `a suspicion that another running process has just noted is no second answer for one that only now uses the identity`() {
+        val phone = Phone()
+        val (first, second) = phone.launch() to phone.launch()
+        phone.elapsedMillis += 60_000
+        phone.answer = { DeviceKeyStoreException(Code.FAILED) }
+        assertTrue(phone.sign(first) is SynheartAuthException.KeystoreError)
+        phone.elapsedMillis += 5
+        val early = phone.sign(second) as SynheartAuthException.KeystoreError
+        assertEquals(2_000L, early.retryAfter?.inWholeMilliseconds)
+        phone.elapsedMillis += 2_000
         assertTrue(phone.sign(second) is SynheartAuthException.KeyInvalidated)
     }
 

@@ -33,7 +33,6 @@ internal data class Suspicion(val subject: String, val launch: String, val atMil
 /** The data of a process that verdicts need. */
 internal class Launch(private val clock: DeviceClock) {
     private val id by lazy { UUID.randomUUID().toString() }
-    val startedAtMillis: Long = clock.elapsedMillis
     val nowMillis: Long get() = clock.elapsedMillis
 
     /** A suspicion that begins now. */
@@ -46,24 +45,25 @@ internal class Launch(private val clock: DeviceClock) {
     }
 }
 
-/** When this process first saw the suspicions about one identity. */
+/** When this process first saw the suspicions about one identity. Made at the first use of the identity. */
 internal class SeenSuspicions(private val launch: Launch) {
     // Guarded by this object's monitor.
     private val seen = HashMap<Suspicion, Long>()
     private var hasRead = false
+    private val firstUseMillis = launch.nowMillis
 
     /**
-     * Notes the suspicions that were just read. Those of the first reading are of earlier processes, and are dated to the start of this
-     * one. Later ones are of another running process.
+     * Notes the suspicions that were just read. Those of the first reading are dated to the first use of the identity: they may be of
+     * earlier processes, or of another running one that wrote them a moment ago. Later ones are of another running process.
      */
     fun note(suspicions: Collection<Suspicion>): Unit = synchronized(this) {
-        for (suspicion in suspicions) seen.getOrPut(suspicion) { if (hasRead) launch.nowMillis else launch.startedAtMillis }
+        for (suspicion in suspicions) seen.getOrPut(suspicion) { if (hasRead) launch.nowMillis else firstUseMillis }
         hasRead = true
     }
 
     /** How long until a suspicion may be confirmed. */
     fun remainingMillis(suspicion: Suspicion): Long =
-        launch.remainingMillis(suspicion, synchronized(this) { seen[suspicion] } ?: launch.startedAtMillis)
+        launch.remainingMillis(suspicion, synchronized(this) { seen[suspicion] } ?: firstUseMillis)
 }
 
 /** The meaning of an answer for the identity. */

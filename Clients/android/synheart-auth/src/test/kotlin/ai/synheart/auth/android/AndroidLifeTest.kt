@@ -315,6 +315,7 @@ class AndroidLifeTest {
             launch(client())
             phone.restart()
             val second = client()
+            second.state(appId)
             passTwoSeconds()
             second.registerDevice(appId)
             assertTrue(signs(second))
