@@ -142,6 +142,8 @@ internal enum class Situation(val code: Code, val remedy: Remedy, val recovery: 
     ATTESTATION_UNSUPPORTED(OwnCode.ATTESTATION_UNAVAILABLE, Remedy.NONE, Recovery.NONE),
     ATTESTATION_REFUSED(OwnCode.ATTESTATION_FAILED, Remedy.ATTEST_AGAIN, Recovery.NONE),
     PROVIDER_UNAVAILABLE(OwnCode.ATTESTATION_FAILED, Remedy.ASK_PROVIDER_AGAIN, Recovery.RETRY),
+    /** The hardware was too busy to attest the key, and there is no other proof. The next attempt makes a new key. */
+    KEY_UNATTESTED(OwnCode.ATTESTATION_FAILED, Remedy.NEW_CHALLENGE, Recovery.RETRY),
     PROVIDER_SILENT(OwnCode.ATTESTATION_FAILED, Remedy.NONE, Recovery.RETRY),
 
     /** The service refused the evidence, but may have registered the key by an earlier request. */

@@ -15,10 +15,13 @@ import kotlin.time.Duration.Companion.seconds
 import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.withContext
 
+/** The key has no attestation, and a new one may have. */
+internal class UnattestedKeyException(cause: Throwable) : Exception(cause)
+
 /** Google's two proofs: a Play Integrity token, and the key's own attestation. */
 internal class AndroidAttestation(
     private val proof: AndroidProof, private val tokens: () -> IntegrityTokens?, private val keystore: Keystore,
-    private val sleeper: Sleeper,
+    private val sleeper: Sleeper, private val mayAttestLater: (alias: String) -> Boolean,
 ) : AttestationProvider {
     // Made on first use: the classes of Play Integrity may be missing from the app.
     private val integrity: IntegrityTokens? by lazy { if (proof.usesPlayIntegrity) tokens() else null }
@@ -41,9 +44,15 @@ internal class AndroidAttestation(
         if (proof.needsKeyAttestation && chain == null) {
             throw AttestationException(Code.UNSUPPORTED, "the hardware of this device does not attest its keys")
         }
-        val token = if (proof.usesPlayIntegrity) token(subject, canDoWithout = chain != null && !proof.needsPlayIntegrity) else null
-        if (token == null && chain == null) throw AttestationException(Code.UNSUPPORTED, "this device has neither proof")
-        return AttestationEvidence(token, chain)
+        val failure = try {
+            val token = if (proof.usesPlayIntegrity) token(subject, canDoWithout = chain != null && !proof.needsPlayIntegrity) else null
+            if (token != null || chain != null) return AttestationEvidence(token, chain)
+            AttestationException(Code.UNSUPPORTED, "this device has neither proof")
+        } catch (error: AttestationException) {
+            error
+        }
+        if (chain != null || failure.code != Code.UNSUPPORTED || !mayAttestLater(subject.alias)) throw failure
+        throw AttestationException(Code.UNAVAILABLE, "the hardware was too busy to attest the key", UnattestedKeyException(failure))
     }
 
     private suspend fun token(subject: AttestationSubject, canDoWithout: Boolean): String? {

@@ -97,10 +97,11 @@ public class AndroidConfiguration(
         // Two storages of one app must not share keys.
         val keystore = Keystore(prefix = if (app.isDeviceProtectedStorage) "device_protected/" else "", pause)
         val attestation = attestation
-        val google = AndroidAttestation(proof, { tokens(app) }, keystore, sleeper)
+        val keys = AndroidKeyStore(keystore, if (attestation == null) proof.ofKeys else AndroidKeyStore.Attestation.NEVER, usesStrongBox)
+        val google = AndroidAttestation(proof, { tokens(app) }, keystore, sleeper, keys::mayAttestLater)
         return Configuration(
             baseUrl = baseUrl,
-            keyStore = AndroidKeyStore(keystore, if (attestation == null) proof.ofKeys else AndroidKeyStore.Attestation.NEVER, usesStrongBox),
+            keyStore = keys,
             storage = FileStorage(app, EncryptedRecords(keystore)),
             attestation = attestation ?: google,
             clock = AndroidClock, sleeper = sleeper, transport = transport, logger = logger, origins = origins, aliases = aliases,

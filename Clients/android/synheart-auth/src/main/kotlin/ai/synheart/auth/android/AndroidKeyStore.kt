@@ -14,6 +14,8 @@ import java.security.PublicKey
 import java.security.Signature
 import java.security.interfaces.ECPublicKey
 import java.security.spec.ECGenParameterSpec
+import java.util.Collections
+import java.util.concurrent.ConcurrentHashMap
 
 /**
  * Keys in the Android Keystore: in the trusted execution environment, or in the StrongBox where the app asks for it and there is one.
@@ -29,6 +31,12 @@ internal class AndroidKeyStore(
     enum class Attestation { NEVER, IF_POSSIBLE, ALWAYS }
 
     override val attestsKeys: Boolean get() = attestation != Attestation.NEVER
+
+    /** The names of keys without attestation, made because the hardware was too busy to attest. */
+    private val unattested: MutableSet<String> = Collections.newSetFromMap(ConcurrentHashMap())
+
+    /** Whether a new key of this name may get the attestation that its key lacks. */
+    fun mayAttestLater(alias: String): Boolean = alias in unattested
 
     /** One way to make a key. */
     private class Way(val isInStrongBox: Boolean, val isAttested: Boolean)
@@ -50,16 +58,21 @@ internal class AndroidKeyStore(
     override fun create(alias: String, challenge: ByteArray?): ByteArray {
         val ways = ways(isAttested = challenge != null && attestsKeys)
         var failures = emptyList<DeviceKeyStoreException>()
+        unattested -= alias
         for (way in ways) {
             for (attempt in 1..BUSY_ATTEMPTS) {
                 val failure = try {
-                    return generate(alias, challenge.takeIf { way.isAttested }, way.isInStrongBox).also { makeCanary(alias, way) }
+                    return generate(alias, challenge.takeIf { way.isAttested }, way.isInStrongBox).also {
+                        if (way.isAttested) unattested -= alias
+                        makeCanary(alias, way)
+                    }
                 } catch (error: Exception) {
                     error
                 }
                 val fault = KeystoreFault.of(failure)
                 failures = failures + (failure as? DeviceKeyStoreException ?: KeystoreFault.exception(failure))
                 if (fault != KeystoreFault.TEMPORARY && fault != KeystoreFault.OPERATION_DROPPED) break
+                if (way.isAttested) unattested += alias
                 if (attempt < BUSY_ATTEMPTS) keystore.pause()
             }
         }

@@ -81,11 +81,14 @@ internal class RegistrationAttempt(private val context: IdentityContext) {
             throw when {
                 error.remedy == Remedy.ASK_PROVIDER_AGAIN -> pause(candidate, error)
                 // The provider needs the key's own attestation, but the key has none for this challenge.
-                key.isAttestationSpent && error is SynheartAuthException.AttestationUnavailable -> spent(error)
+                key.isAttestationSpent && error.callsForAttestedKey -> spent(error)
                 else -> error
             }
         }
     }
+
+    private val SynheartAuthException.callsForAttestedKey: Boolean
+        get() = this is SynheartAuthException.AttestationUnavailable || failure.situation == Situation.KEY_UNATTESTED
 
     /**
      * The failure of an unavailable provider. It asks for a pause, after which the same nonce may be tried again; if the challenge
