@@ -1,4 +1,4 @@
-/// Why a key attestation is refused: the step of the verification that failed, and the reason.
+/// The refusal of a key attestation: the step of the verification that failed, and the reason.
 ///
 /// Two errors are equal when their codes are; `reason` is for logs and may change.
 public struct KeyAttestationError: Error, Sendable {
@@ -34,11 +34,11 @@ public struct KeyAttestationError: Error, Sendable {
         public static let attestationExtensionRepeated = Code("ATTESTATION_EXTENSION_REPEATED")
         /// The key description is not in the leaf: the chain was extended below the attested key.
         public static let attestationExtensionNotInLeaf = Code("ATTESTATION_EXTENSION_NOT_IN_LEAF")
-        /// The chain has another number of certificates than Google issues for its kind, or one of a virtual machine's key.
+        /// The chain does not have as many certificates as Google issues for its kind, or it has one of a virtual machine's key.
         public static let chainShape = Code("CHAIN_SHAPE")
         /// A certificate above the leaf is not valid yet.
         public static let certificateNotYetValid = Code("CERTIFICATE_NOT_YET_VALID")
-        /// A certificate above the leaf of a chain that is not a factory's has expired.
+        /// A certificate above the leaf has expired, and the chain is not a factory's.
         public static let certificateExpired = Code("CERTIFICATE_EXPIRED")
         /// A certificate above the leaf has dates that cannot be read.
         public static let certificateDatesUnreadable = Code("CERTIFICATE_DATES_UNREADABLE")
@@ -145,11 +145,11 @@ extension KeyAttestationError {
         public static let signatures = Self(rawValue: "signatures")
         /// Each certificate names the next as its issuer.
         public static let names = Self(rawValue: "names")
-        /// Exactly one key description, in the leaf.
+        /// The chain has exactly one key description, in the leaf.
         public static let attestationExtension = Self(rawValue: "attestation-extension")
-        /// The number of certificates that Google issues for the kind of provisioning, and no virtual machine's key.
+        /// The chain has as many certificates as Google issues for its kind of provisioning, and none of a virtual machine's key.
         public static let pathShape = Self(rawValue: "path-shape")
-        /// Validity, by the rules of the kind of provisioning.
+        /// The certificates are valid by the rules of their kind of provisioning.
         public static let dates = Self(rawValue: "dates")
         /// No certificate is on the status list.
         public static let revocation = Self(rawValue: "revocation")

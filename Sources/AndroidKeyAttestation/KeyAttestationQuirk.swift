@@ -1,7 +1,7 @@
 internal import Bytes
 internal import LenientDER
 
-/// A deviation of a chain from the standards that genuine devices have.
+/// A deviation from the standards that occurs in chains of genuine devices.
 ///
 /// Quirks never refuse anything. They are shown in logs and by `attestation inspect`.
 public struct KeyAttestationQuirk: Sendable, Hashable {

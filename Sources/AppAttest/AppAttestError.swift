@@ -1,4 +1,4 @@
-/// Why an attestation, an assertion or a receipt is refused.
+/// The refusal of an attestation, an assertion or a receipt.
 ///
 /// Two errors are equal when their codes are. The reason is for logs: it may quote names from a certificate, and it
 /// never holds key material.
@@ -73,7 +73,7 @@ public struct AppAttestError: Error, Sendable {
         public static let counterNotGreater = Self(rawValue: "COUNTER_NOT_GREATER")
         /// The AAGUID is not one of App Attest's two.
         public static let unknownEnvironment = Self(rawValue: "UNKNOWN_ENVIRONMENT")
-        /// A development key in production, or vice versa.
+        /// The policy does not allow the key's environment, such as that of a development key in production.
         public static let environmentNotAllowed = Self(rawValue: "ENVIRONMENT_NOT_ALLOWED")
         /// The appended map holds a value of another type.
         public static let malformedExtensions = Self(rawValue: "MALFORMED_EXTENSIONS")

@@ -13,13 +13,13 @@ public struct AppAttestPolicy: Sendable, Hashable {
     public var acceptsUnknownCategories: Bool
     /// The oldest accepted bundle version, if the device names its version.
     public var minimumBundleVersion: BundleVersion?
-    /// Refuses devices that do not name their category: all before iOS 27 and macOS 27.
+    /// Whether to refuse devices that do not name their category: all before iOS 27 and macOS 27.
     public var requiresCategory: Bool
-    /// Refuses devices that do not name their bundle version.
+    /// Whether to refuse devices that do not name their bundle version.
     public var requiresBundleVersion: Bool
     /// Whether the key of a Mac must be bound to System Integrity Protection and Full Security.
     public var requiresMacAccessControl: Bool
-    /// How many seconds before or after its validity a certificate is still accepted. 0 by default, because Apple
+    /// The number of seconds before or after its validity for which a certificate is still accepted. 0 by default, because Apple
     /// back-dates leaves by a day.
     public var clockLeeway: TimeInterval
 

@@ -15,7 +15,7 @@ public struct CivilTime: Sendable, Hashable {
 
     /// The years with four digits.
     public static let fourDigitYears: ClosedRange<Int64> = 0...9999
-    /// Seconds since 1970 of those years.
+    /// The range of these years in seconds since 1970.
     public static let fourDigitSeconds: ClosedRange<Int64> = -62_167_219_200...253_402_300_799
 
     private static let secondsOfDay: Int64 = 86_400
@@ -36,7 +36,7 @@ public struct CivilTime: Sendable, Hashable {
         let seconds = min(max(seconds, Self.fourDigitSeconds.lowerBound), Self.fourDigitSeconds.upperBound)
         let days = Self.floorDivide(seconds, Self.secondsOfDay)
         let second = seconds - days * Self.secondsOfDay
-        // Years that begin in March, so that the leap day comes last.
+        // Count years from March, so that the leap day comes last.
         let shifted = days + Self.daysBefore1970
         let era = Self.floorDivide(shifted, Self.daysOfEra)
         let dayOfEra = shifted - era * Self.daysOfEra
@@ -91,7 +91,8 @@ public struct CivilTime: Sendable, Hashable {
         }
     }
 
-    // Each answer has its date and each line of the log its time. With a string for each number they were a fiftieth of a request.
+    // Writes bytes, because each response has a date and each log line a time. A string for each number would take a fiftieth of
+    // a request's time.
     private static func text(_ write: (inout [UInt8]) -> Void) -> String {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(32)

@@ -35,7 +35,7 @@ public enum Hexadecimal {
     /// The value of a digit in either case; nil for any other character.
     @inlinable
     public static func value(of character: UInt8) -> UInt8? {
-        // Without a branch between digits and letters, which no processor predicts.
+        // Without a branch between digits and letters, because no processor predicts it.
         let digit = character &- UInt8(ascii: "0")
         let letter = (character | 0x20) &- UInt8(ascii: "a")
         return (digit < 10) != (letter < 6) ? (digit < 10 ? digit : letter &+ 10) : nil

@@ -2,14 +2,14 @@ public import Foundation
 
 /// A value behind a lock, for short synchronous access from any thread. References share the value.
 ///
-/// The standard library's `Mutex` needs iOS 18 and macOS 15; this package supports older systems. On Linux it keeps the id of the
-/// thread, which is another one in a forked child.
+/// The standard library's `Mutex` needs iOS 18 and macOS 15; this package supports older systems. On Linux, `Mutex` also keeps
+/// the id of the thread, which differs in a forked child.
 ///
 /// Unchecked: the value is only reached while the lock is held.
 public final class Locked<Value: Sendable>: @unchecked Sendable {
-    // Not a variable of the class: each access of one is checked at run time for overlapping ones, which the lock excludes.
+    // Not a stored property: Swift would check at run time that accesses to it do not overlap, which the lock already excludes.
     @usableFromInline let value = UnsafeMutablePointer<Value>.allocate(capacity: 1)
-    // `NSLock` is the same with a call of a class around it.
+    // Not `NSLock`, which adds a method call around the same mutex.
     @usableFromInline let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
 
     /// A lock around this value.

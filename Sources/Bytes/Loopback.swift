@@ -15,7 +15,7 @@ public enum Loopback {
         address.count == 4 ? address[0] == 127 : address == [UInt8](repeating: 0, count: 15) + [1]
     }
 
-    /// Four decimal numbers without leading zeros.
+    /// The bytes of an IPv4 address in four decimal numbers without leading zeros; nil for any other text.
     private static func ipv4(_ text: String) -> [UInt8]? {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
         let bytes = parts.compactMap { part in UInt8(part).flatMap { String($0) == part ? $0 : nil } }

@@ -3,7 +3,7 @@
 public final class OnceValue<Value: Sendable>: Sendable {
     // Not an enum: for a generic enum with several payloads the Swift runtime reads uninitialized memory (valgrind).
     private struct State: Sendable {
-        /// Given, and not awaited yet.
+        /// The value, after it was given and before it is awaited.
         var value: Value?
         var waiting: CheckedContinuation<Value, Never>?
         var isGiven = false
@@ -11,7 +11,7 @@ public final class OnceValue<Value: Sendable>: Sendable {
 
     private let state = Locked(State())
 
-    /// No value yet.
+    /// A value that is not set yet.
     public init() {}
 
     /// Whether a value was given.

@@ -34,7 +34,7 @@ public enum RFC3339 {
 }
 
 extension CivilTime {
-    /// The second in which a time is. Times outside the years 0 to 9999 are clamped to them.
+    /// A time, rounded down to the second. Times outside the years 0 to 9999 are clamped to them.
     public init(_ date: Date) {
         let bounds = Self.fourDigitSeconds
         let seconds = date.timeIntervalSince1970.rounded(.down)

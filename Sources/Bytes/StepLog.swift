@@ -50,7 +50,7 @@ package struct LoggedStep<Step: Sendable>: Sendable {
         case passed, failed, unchecked
     }
 
-    /// Which step.
+    /// The step.
     package let step: Step
     /// The outcome of the step.
     package let outcome: Outcome

@@ -1,4 +1,4 @@
-/// Why bytes are not the expected CBOR, and where.
+/// The reason why bytes are not the expected CBOR, and the position.
 public struct CBORError: Error, Sendable, Hashable {
     /// The kind of the error.
     public struct Code: RawRepresentable, Sendable, Hashable {

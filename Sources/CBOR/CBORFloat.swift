@@ -1,6 +1,6 @@
 /// An IEEE 754 number as it was encoded: its width is kept, so that it is encoded to the same bytes again.
 public struct CBORFloat: Sendable, Hashable {
-    /// Bits of the encoding.
+    /// The number of bits of the encoding.
     public enum Width: Int, Sendable, Hashable {
         /// IEEE 754 binary16: major type 7, additional information 25 (RFC 8949 section 3.3).
         case half = 16
@@ -10,7 +10,7 @@ public struct CBORFloat: Sendable, Hashable {
         case double = 64
     }
 
-    /// Bits of the encoding.
+    /// The number of bits of the encoding.
     public let width: Width
     /// The encoding, in the low `width` bits.
     public let bitPattern: UInt64

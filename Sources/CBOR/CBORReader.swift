@@ -121,7 +121,7 @@ private struct CBORReader {
     private mutating func readMap(_ count: UInt64, depth: Int) throws(CBORError) -> CBORMap {
         try requireRoom(for: count)
         var entries: [CBORMap.Entry] = []
-        // Equal keys have equal encodings, because there is one encoding of each.
+        // Equal keys have equal encodings, because the reader accepts only one encoding of each item.
         var keys: Set<ArraySlice<UInt8>> = []
         for _ in 0..<count {
             let start = position

@@ -1,4 +1,4 @@
-/// Why bytes are not the expected DER, and where.
+/// The reason why bytes are not the expected DER, and the position.
 public struct DERError: Error, Sendable, Hashable {
     /// The kind of the error.
     public struct Code: RawRepresentable, Sendable, Hashable {

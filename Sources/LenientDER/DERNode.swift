@@ -12,7 +12,7 @@ public struct DERNode: Sendable, Hashable {
     /// The elements inside, if the tag is of the constructed form; empty otherwise.
     public let children: [DERNode]
 
-    /// Where the element begins in the input.
+    /// The offset in the input at which the element begins.
     public var offset: Int { encoded.startIndex }
 }
 
@@ -23,7 +23,7 @@ extension DERNode {
         public var bytes: Int
         /// The maximum nesting of elements.
         public var depth: Int
-        /// Elements altogether.
+        /// The maximum number of elements in total.
         public var nodes: Int
 
         /// By default 64 KiB, 32 levels (never more than 50) and 4,096 elements: ten times what a certificate needs.

@@ -19,7 +19,7 @@ public struct DERQuirk: Sendable, Hashable {
         case generalizedTimeBefore2050
     }
 
-    /// What deviates.
+    /// The kind of the deviation.
     public let kind: Kind
     /// The offset of the element in the input.
     public let offset: Int

@@ -33,8 +33,7 @@ extension DERNode {
         return octet != 0
     }
 
-    /// The octets of an INTEGER or ENUMERATED in two's complement, as few as possible, without unnecessary leading
-    /// ones.
+    /// The octets of an INTEGER or ENUMERATED in two's complement, without unnecessary leading octets.
     public func integerOctets(noting quirks: inout [DERQuirk]) throws(DERError) -> ArraySlice<UInt8> {
         guard tag == .integer || tag == .enumerated else { throw DERError(.unexpectedTag, offset: offset) }
         guard !content.isEmpty else { throw DERError(.invalidContent, offset: offset) }

@@ -1,4 +1,4 @@
-/// Why a Play Integrity token is refused: the step of the verification that failed, and the reason.
+/// The refusal of a Play Integrity token: the step of the verification that failed, and the reason.
 ///
 /// A refusal is the fault of the token. A token that could not be checked is a ``PlayIntegrityUnavailable`` instead. Two
 /// errors are equal when their codes are; `reason` is for logs and may change.
@@ -58,7 +58,7 @@ public struct PlayIntegrityError: Error, Sendable {
         public static let testResponse = Code("TEST_RESPONSE")
         /// Google Play does not recognise the app and its version.
         public static let appNotRecognized = Code("APP_NOT_RECOGNIZED")
-        /// Another app.
+        /// The verdict is about another app.
         public static let appPackageMismatch = Code("APP_PACKAGE_MISMATCH")
         /// The app is signed with another certificate.
         public static let certificateDigestMismatch = Code("CERTIFICATE_DIGEST_MISMATCH")
@@ -127,41 +127,41 @@ extension PlayIntegrityError {
         /// The value with this name.
         public init(rawValue: String) { self.rawValue = rawValue }
 
-        /// The form of the token.
+        /// The token has a known form.
         public static let token = Self(rawValue: "token")
-        /// The encryption.
+        /// A configured key decrypts the token.
         public static let decryption = Self(rawValue: "decryption")
-        /// Google's signature.
+        /// Google's signature verifies.
         public static let signature = Self(rawValue: "signature")
         /// The verdict can be read.
         public static let payload = Self(rawValue: "payload")
-        /// The package that requested it.
+        /// An accepted package requested the token.
         public static let package = Self(rawValue: "package")
-        /// The nonce or the request hash.
+        /// The nonce or the request hash is the expected one.
         public static let nonce = Self(rawValue: "nonce")
-        /// Age.
+        /// The age of the token is within the policy's limits.
         public static let age = Self(rawValue: "age")
-        /// Test responses.
+        /// The response was not configured for a tester, unless the policy allows that.
         public static let testResponse = Self(rawValue: "test-response")
         /// Play recognises the app.
         public static let recognition = Self(rawValue: "recognition")
-        /// The app's signing certificates.
+        /// The app is signed with an accepted certificate.
         public static let certificateDigests = Self(rawValue: "certificate-digests")
-        /// The app's version.
+        /// The version code of the app is high enough.
         public static let versionCode = Self(rawValue: "version-code")
-        /// The device's labels.
+        /// The device has the required labels.
         public static let deviceLabels = Self(rawValue: "device-labels")
-        /// The version of Android.
+        /// The SDK version of Android is high enough.
         public static let sdkVersion = Self(rawValue: "sdk-version")
-        /// The account's licence.
+        /// The account has a licence, if the policy requires one.
         public static let licensing = Self(rawValue: "licensing")
-        /// Play Protect.
+        /// The policy does not refuse Play Protect's verdict.
         public static let playProtect = Self(rawValue: "play-protect")
-        /// Other apps.
+        /// The policy does not refuse other apps on the device.
         public static let appAccessRisk = Self(rawValue: "app-access-risk")
-        /// Recent activity.
+        /// The recent activity of the device is within the policy's limit.
         public static let activityLevel = Self(rawValue: "activity-level")
-        /// Recall bits.
+        /// No recall bit is set that the policy refuses.
         public static let deviceRecall = Self(rawValue: "device-recall")
 
         /// Every step of this version, in order.
@@ -173,7 +173,7 @@ extension PlayIntegrityError {
     }
 }
 
-/// Why a token could not be checked. It is not the fault of the token: the service's policy decides what happens.
+/// The error of a token that could not be checked. It is not the fault of the token: the service's policy decides what happens.
 public struct PlayIntegrityUnavailable: Error, Sendable {
     /// The stable reason.
     public struct Code: RawRepresentable, Sendable, Hashable, CaseIterable {

@@ -1,12 +1,12 @@
 internal import Bytes
 
-/// How values of one kind are read from and written to JSON.
+/// Reads values of one kind from JSON, and writes them to JSON.
 public struct JSONCoding<Value: Sendable>: Sendable {
-    /// The JSON that is understood.
+    /// The accepted JSON.
     public let type: JSONType
     /// The value of the member at this path, or an error that names the path.
     public let parse: @Sendable (_ json: JSONValue, _ path: String) throws(JSONError) -> Value
-    /// The JSON of a value, which is understood.
+    /// The JSON of a value. `parse` accepts it.
     public let write: @Sendable (Value) -> JSONValue
 
     /// A coding with these two directions.
@@ -76,7 +76,7 @@ extension JSONCoding where Value: RawRepresentable<String> & CaseIterable, Value
 }
 
 extension JSONCoding where Value: JSONPolicy {
-    /// An object of an app record, laid over a policy.
+    /// An object of an app record. Its members override those of a policy.
     public static func object(over policy: Value) -> Self {
         Self(
             .object(policy.appRecordDescription),

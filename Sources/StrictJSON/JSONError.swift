@@ -1,4 +1,4 @@
-/// Why bytes are not the expected JSON, and where.
+/// The reason why bytes are not the expected JSON, and the position.
 public struct JSONError: Error, Sendable, Hashable {
     /// The kind of the error.
     public struct Code: RawRepresentable, Sendable, Hashable, CaseIterable {

@@ -19,7 +19,7 @@ public struct JSONLine: Sendable {
         writer.write(.integer(value))
     }
 
-    /// The line as UTF-8, with its end.
+    /// The complete line as UTF-8, with a line feed at the end.
     public consuming func bytes() -> [UInt8] {
         if isEmpty { writer.append(UInt8(ascii: "{")) }
         writer.append(UInt8(ascii: "}"))

@@ -15,8 +15,8 @@ extension JSONValue {
         }
     }
 
-    /// Parses one JSON text, RFC 8259 to the letter: UTF-8 without byte order mark, no duplicate names (unescaped),
-    /// no lone surrogates, nothing but white space around the value.
+    /// Parses one JSON text, strictly by RFC 8259: UTF-8 without byte order mark, no duplicate names (unescaped), no lone
+    /// surrogates, nothing but white space around the value.
     ///
     /// Every input gives a value or an error, in time linear in its length (n log n for the names of one object).
     public init(parsing bytes: some Collection<UInt8>, limits: Limits = Limits()) throws(JSONError) {

@@ -30,7 +30,7 @@ extension JSONPolicy {
     ///
     /// - Parameters:
     ///   - fields: the object.
-    ///   - others: names of members that the record has besides the policy.
+    ///   - others: names of members of the record that are not part of the policy.
     /// - Throws: `unknownName` for any other member, `missing` for a required one, `wrongType` for a value that is invalid or not
     ///   allowed in an app record, with the member's path.
     public func applying(appRecord fields: JSONFields, ignoring others: [String] = []) throws(JSONError) -> Self {
@@ -77,7 +77,7 @@ extension JSONPolicy {
 
 /// The effect of an app record's member, and who sets it.
 public enum JSONMemberText: Sendable, Hashable {
-    /// Everybody sets it.
+    /// Every operator sets the member.
     case everyday(String)
     /// Its default is right for most apps. The documentation has it on a separate page.
     case advanced(String)
@@ -93,7 +93,7 @@ public enum JSONMemberText: Sendable, Hashable {
 
 /// One member of a policy's JSON.
 public struct JSONMember<Policy: Sendable>: Sendable {
-    /// Which values an app record may have for a member.
+    /// The values that an app record may have for a member.
     public enum AppRecordRule<Value: Sendable>: Sendable {
         /// Every valid value.
         case any
@@ -117,7 +117,7 @@ public struct JSONMember<Policy: Sendable>: Sendable {
     fileprivate private(set) var readAppRecord:
         @Sendable (JSONValue, _ path: String, inout Policy) throws(JSONError) -> Void
     fileprivate let write: @Sendable (Policy) -> JSONValue
-    /// Nil: an app record leaves the member out.
+    /// Returns the member's value in an app record; nil if the record leaves the member out.
     fileprivate private(set) var writeAppRecord: @Sendable (Policy) -> JSONValue?
 }
 
@@ -144,7 +144,7 @@ extension JSONMember {
             })
     }
 
-    /// A member that may be nil: not checked, or without a value. Written as `null`.
+    /// A member that may be nil, which means not checked or without a value. Nil is written as `null`.
     public init<Value>(
         _ name: String, _ path: any WritableKeyPath<Policy, Value?> & Sendable, _ coding: JSONCoding<Value>,
         inAppRecord: AppRecordRule<Value> = .any, _ text: JSONMemberText = .advanced("")

@@ -24,7 +24,7 @@ public indirect enum JSONType: Sendable, Hashable {
 public struct JSONMemberDescription: Sendable, Hashable {
     /// Its name.
     public let name: String
-    /// The allowed JSON of the member, besides `null`.
+    /// The allowed JSON of the member, not including `null`.
     public let type: JSONType
     /// Whether the member is required.
     public let isRequired: Bool
@@ -32,7 +32,7 @@ public struct JSONMemberDescription: Sendable, Hashable {
     public let defaultValue: JSONValue?
     /// The effect of the member, in one or two sentences.
     public let meaning: String
-    /// Whether everybody sets it. Other members are documented on a separate page.
+    /// Whether every operator sets the member. Other members are documented on a separate page.
     public let isEveryday: Bool
 
     /// The members of the object, or of each object of the array, that the member may be.

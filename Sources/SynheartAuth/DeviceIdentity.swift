@@ -12,7 +12,7 @@ actor DeviceIdentity {
     private var failedMaintenance: MaintenanceCause?
     private var tokenFetches: [String?: TokenFetch] = [:]
     private var tokens = TokenCache()
-    /// The service refused a new App Attest key in place of a lost one.
+    /// Whether the service refused a new App Attest key in place of a lost one.
     private var isRebindRefused = false
 
     private typealias Operation<Value: Sendable> = Task<Result<Value, SynheartAuthError>, Never>
@@ -123,8 +123,8 @@ actor DeviceIdentity {
         (registration, rotation) = (nil, nil)
     }
 
-    /// Whether the current key is another one than `key`, with which the service refused a signature. If a rotation is unsettled,
-    /// the service may have its new key, so this function makes one more attempt at it.
+    /// Whether another key has replaced `key`, whose signature the service refused. If a rotation is unsettled, its new key may
+    /// be current on the service, so this function makes one more attempt at it.
     func hasReplaced(_ key: IdentityRecord.KeyReference?) async throws(SynheartAuthError) -> Bool {
         let record = try await context.ledger.load()
         guard record.key == key else { return true }
@@ -191,7 +191,7 @@ actor DeviceIdentity {
         if RotationSchedule.isDue(try await context.ledger.load(), at: now) { try await rotateAsDemanded() }
     }
 
-    /// What maintenance is for. A new demand to rotate is a new cause, and so is a new identity.
+    /// The cause of a maintenance run. A new demand to rotate is a new cause, and so is a new identity.
     private struct MaintenanceCause: Sendable, Hashable {
         let deviceID: DeviceID?
         let demand: RotationDemand?
@@ -275,8 +275,8 @@ actor DeviceIdentity {
 }
 
 extension IdentityContext {
-    /// The error to throw for a refusal of this record's identity. If a reset has ended that identity meanwhile, the refusal must not
-    /// make the host give up the present one.
+    /// The error to throw for a refusal of this record's identity. If a reset has ended that identity meanwhile, the returned
+    /// error does not make the host give up the present identity.
     fileprivate func current(_ error: SynheartAuthError, of record: IdentityRecord) async -> SynheartAuthError {
         guard error.recovery == .reset, let now = try? await ledger.load(), now.deviceID != record.deviceID else {
             return error

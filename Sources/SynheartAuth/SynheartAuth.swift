@@ -214,7 +214,7 @@ public final class SynheartAuth: Sendable {
         } catch {
             throw SynheartAuthError(.notConfigured, error.description)
         }
-        // In one step, so that no identity of an old configuration is used with a new one.
+        // Look up or create the identity in one step, so that no identity of an old configuration is used with a new one.
         let identity = state.withLock { state -> DeviceIdentity? in
             if state.identities[appID] == nil, let configuration = state.configuration {
                 state.identities[appID] = DeviceIdentity(

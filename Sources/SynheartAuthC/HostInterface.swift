@@ -5,7 +5,8 @@ internal import Foundation
 internal import StrictJSON
 internal import SynheartAuth
 
-// The whole SDK for hosts. The header documents each function. They are public, because an optimised build drops others.
+// The complete SDK for hosts. The header documents each function. The functions are public, because an optimised build drops
+// others.
 
 @_cdecl("synheart_auth_version")
 public func libraryVersion() -> UnsafePointer<CChar> {
@@ -77,7 +78,7 @@ private func create(
     }
 }
 
-/// The deadline of the header's milliseconds, an hour at most; 0 is the default, nil is out of range.
+/// Converts the header's milliseconds to a deadline: 0 is `usual`, the maximum is an hour. Returns nil if they are out of range.
 func deadline(_ milliseconds: Int64, usual: Duration) -> Duration? {
     guard (0...3_600_000).contains(milliseconds) else { return nil }
     return milliseconds == 0 ? usual : .milliseconds(milliseconds)

@@ -77,7 +77,7 @@ struct HostPlatform: @unchecked Sendable {
         deinit { callbacks.release?(callbacks.user) }
     }
 
-    /// Which of the three record callbacks are present.
+    /// The presence of the three record callbacks.
     enum StorageCallbacks { case none, partial, complete }
 
     var storageCallbacks: StorageCallbacks {

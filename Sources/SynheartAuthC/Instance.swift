@@ -39,7 +39,8 @@ final class Instance: Sendable {
             sdk.reconfigure(configuration)
             return old
         }
-        // The old one may be the last user of a host's table, whose `release` may call this again: it ends outside all locks.
+        // The old configuration may be the last owner of a host's table, and the table's `release` may call this function again.
+        // So the old configuration is released outside all locks.
         withExtendedLifetime(old) {}
     }
 
@@ -52,7 +53,8 @@ final class Instance: Sendable {
             defer { observation = task }
             return observation
         }
-        // The end of the earlier task may be the end of its observer, whose `release` may call this again: outside the lock.
+        // Cancelling the earlier task may release its observer, whose `release` may call this function again. So it is cancelled
+        // outside the lock.
         earlier?.cancel()
     }
 

@@ -42,7 +42,7 @@ public final class FakeSynheartAuth: DeviceAuthenticating {
         public let operation: Operation
         /// The app.
         public let appID: String
-        /// The sent request, if the operation is `send`. `data(for:)` also counts as `send`.
+        /// The sent request, if the operation is `send`. `data(for:)` is recorded as `send` too.
         public let request: TransportRequest?
     }
 
@@ -82,7 +82,7 @@ public final class FakeSynheartAuth: DeviceAuthenticating {
     /// Sets the results of the next registrations. Without a script they are `registered`, or `alreadyRegistered`.
     public func register(as statuses: Registration.Status...) { script.withLock { $0.registrations += statuses } }
 
-    /// The next request to a URL with this ending gets this answer; others get an empty 200.
+    /// Makes the next request to a URL with this ending get this answer. Requests without such an answer get an empty 200.
     public func answer(_ urlSuffix: String, with answer: TransportResponse) {
         script.withLock { $0.answers.append((urlSuffix, answer)) }
     }

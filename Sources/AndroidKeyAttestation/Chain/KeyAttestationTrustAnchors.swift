@@ -64,8 +64,8 @@ public struct KeyAttestationTrustAnchors: Sendable {
         }
     }
 
-    /// The label of a known software root among them, found by its key or its name; nil: none. No chain under such a root is
-    /// accepted.
+    /// The label of a known software root among these anchors, found by its key or its name; nil if there is none. No chain under
+    /// such a root is accepted.
     @_spi(Service) public var softwareRoot: String? {
         GoogleRoots.software.first { root in
             let digest = Array(SHA256.hash(data: root.spki))

@@ -3,12 +3,11 @@ internal import CBOR
 internal import LenientDER
 public import StrictJSON
 
-/// How a device got the key that signs its attestations.
+/// The way in which a device got the key that signs its attestations.
 public enum Provisioning: String, Sendable, Hashable {
-    /// In the factory, one key for a batch of devices. Its certificates may have expired: that is not a reason to
-    /// refuse.
+    /// The factory installed one key for a batch of devices. Its certificates may have expired: that is not a reason to refuse.
     case factory
-    /// By remote key provisioning: each device gets its own key, which is valid for some weeks.
+    /// Remote key provisioning: each device gets its own key, which is valid for some weeks.
     case remote = "rkp"
     /// Not provisioned: the key is published in Android's sources.
     case software
@@ -17,8 +16,8 @@ public enum Provisioning: String, Sendable, Hashable {
 }
 
 extension Provisioning {
-    /// Google's rule for the subject of the certificate below the root: `Droid CA2` is remote provisioning, and a serial
-    /// number as the name is a factory.
+    /// Google's rule for the subject of the certificate below the root: `Droid CA2` means remote provisioning, and a serial
+    /// number as the name means a factory.
     init(certificateBelowRoot subject: CertificateName) {
         if subject.onlyValue(of: CertificateName.commonName) == "Droid CA2",
             subject.onlyValue(of: CertificateName.organization) == "Google LLC"

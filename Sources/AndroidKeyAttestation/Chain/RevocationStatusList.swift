@@ -5,13 +5,13 @@ public import StrictJSON
 ///
 /// The list is `{"entries": {"<serial>": {"status": "REVOKED" | "SUSPENDED", "reason": …}}}` at
 /// `https://android.googleapis.com/attestation/status`; serials are lower-case hexadecimal without leading zeros
-/// ([schema](https://developer.android.com/privacy-and-security/security-key-attestation#certificate_status)). Both states
-/// refuse. Serial numbers are compared as numbers: other verifiers missed entries because they compared padded texts, DER
-/// bytes or parts of a serial number.
+/// ([schema](https://developer.android.com/privacy-and-security/security-key-attestation#certificate_status)). A certificate in
+/// either state is refused. Serial numbers are compared as numbers: other verifiers missed entries because they compared padded
+/// texts, DER bytes or parts of a serial number.
 public struct RevocationStatusList: Sendable {
     /// The entry of the list for a certificate.
     public struct Entry: Sendable, Hashable {
-        /// `REVOKED`, `SUSPENDED`, or a later word. Every word refuses.
+        /// `REVOKED`, `SUSPENDED`, or a later word. With any word, the certificate is refused.
         public let status: String
         /// The reason, such as `KEY_COMPROMISE`; nil if the list gives none.
         public let reason: String?
@@ -20,7 +20,7 @@ public struct RevocationStatusList: Sendable {
         public var isSuspension: Bool { status == "SUSPENDED" }
     }
 
-    /// Where Google publishes the list. Fetch it with GET, and obey the `Cache-Control` of the response.
+    /// The URL where Google publishes the list. Fetch it with GET, and obey the `Cache-Control` of the response.
     public static let googleURL = "https://android.googleapis.com/attestation/status"
 
     private let entries: [String: Entry]

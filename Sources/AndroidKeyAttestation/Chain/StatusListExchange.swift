@@ -30,7 +30,7 @@ public struct StatusListAnswer: Sendable {
         case unchanged
     }
 
-    /// Why a response has no usable list. Keep the current list, and retry later.
+    /// The error of a response without a usable list. Keep the current list, and retry later.
     public struct Failure: Error, Sendable, Hashable, CustomStringConvertible {
         /// The reason, for the log.
         public let reason: String

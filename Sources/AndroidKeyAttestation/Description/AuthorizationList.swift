@@ -50,16 +50,16 @@ public struct AuthorizationList: Sendable, Hashable {
     public var algorithm: Int64? { integer(AuthorizationTag.algorithm) }
     /// The origin of the key, such as generated or imported: a number of KeyMint's `KeyOrigin`.
     public var origin: Int64? { integer(AuthorizationTag.origin) }
-    /// When the key was made, in milliseconds since 1970 by the device's clock. Some devices write invalid values. No check uses
-    /// it.
+    /// The time when the key was made, in milliseconds since 1970 by the device's clock. Some devices write invalid values. No
+    /// check uses it.
     public var creationDateTime: Int64? { integer(AuthorizationTag.creationDateTime) }
-    /// The version of Android, as 160000 for 16.
+    /// The version of Android, such as 160000 for 16.
     public var osVersion: Int64? { integer(AuthorizationTag.osVersion) }
-    /// The patch level of the system, as 202611.
+    /// The patch level of the system, such as 202611.
     public var osPatchLevel: Int64? { integer(AuthorizationTag.osPatchLevel) }
     /// The patch level of the vendor's image, such as 20261105. Some devices have 202611 or 0.
     public var vendorPatchLevel: Int64? { integer(AuthorizationTag.vendorPatchLevel) }
-    /// The patch level of the boot image, as 20261105; 202611 and 0 occur.
+    /// The patch level of the boot image, such as 20261105. Some devices have 202611 or 0.
     public var bootPatchLevel: Int64? { integer(AuthorizationTag.bootPatchLevel) }
     /// Whether every application of the device may use the key.
     public var isOpenToAllApplications: Bool { self[AuthorizationTag.allApplications] != nil }

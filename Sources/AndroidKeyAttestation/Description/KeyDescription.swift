@@ -11,7 +11,7 @@ public struct KeyDescription: Sendable, Hashable {
     public let attestationSecurityLevel: SecurityLevel
     /// The version of Keymaster or KeyMint. It may differ from `attestationVersion`.
     public let keyMintVersion: Int64
-    /// Where the key lives.
+    /// The security level of the component that holds the key.
     public let keyMintSecurityLevel: SecurityLevel
     /// The challenge in the attestation.
     public let attestationChallenge: [UInt8]

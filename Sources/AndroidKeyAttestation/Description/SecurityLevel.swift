@@ -1,10 +1,10 @@
 /// The component that holds a key, or that made its attestation.
 public enum SecurityLevel: Int, Sendable, Hashable, Comparable, CaseIterable {
-    /// In Android itself.
+    /// Android itself.
     case software = 0
-    /// In a trusted execution environment, a second system on the main processor.
+    /// A trusted execution environment, a second system on the main processor.
     case trustedEnvironment = 1
-    /// In a separate chip.
+    /// A separate chip.
     case strongBox = 2
 
     /// Whether the first level is less safe than the second.

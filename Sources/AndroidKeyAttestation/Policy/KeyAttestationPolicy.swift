@@ -2,12 +2,12 @@
 ///
 /// All properties of key and device are read only from `hardwareEnforced`. Only Android asserts the application.
 public struct KeyAttestationPolicy: Sendable, Hashable {
-    /// How validity is judged.
+    /// The rule for the validity dates of certificates.
     public enum Dates: String, Sendable, CaseIterable {
-        /// Not at all.
+        /// Dates are not checked.
         case ignore
-        /// By Google's rules. The leaf's dates are ignored. A certificate that is not valid yet is refused. An expired
-        /// one is refused unless it was provisioned in the factory.
+        /// Dates are checked by Google's rules. The leaf's dates are ignored. A certificate that is not valid yet is refused. An
+        /// expired one is refused unless it was provisioned in the factory.
         case enforce
     }
 
@@ -52,7 +52,7 @@ public struct KeyAttestationPolicy: Sendable, Hashable {
     /// The maximum age of the patch levels, in days. The system's is required. The vendor's and the boot image's are
     /// checked if they can be read, because many genuine devices omit them or write 0.
     public var maximumPatchAgeDays: Int?
-    /// How validity is judged.
+    /// The rule for the validity dates of certificates.
     public var dates: Dates = .enforce
     /// Packages that are accepted.
     public var packages: Set<String>?

@@ -17,7 +17,7 @@ public struct KeyAttestationAudit: Sendable {
     public let steps: [KeyAttestationAuditStep]
     /// The steps that the policy requires and for which an expected value is missing, whether they were reached or not.
     public let unchecked: [KeyAttestationError.Step]
-    /// Why the chain is refused; nil if every step that could be made has passed.
+    /// The reason for refusing the chain; nil if every step that could be made has passed.
     public let refusal: KeyAttestationError?
 
     /// The facts that the steps of a verification establish.
@@ -28,7 +28,7 @@ public struct KeyAttestationAudit: Sendable {
         public let anchor: KeyAttestationTrustAnchors.Anchor
         /// Whether the root came with the chain.
         public let isRootIncluded: Bool
-        /// How the device got its attestation key.
+        /// The way in which the device got its attestation key.
         public let provisioning: Provisioning
         /// The information of Google's provisioning server. No check uses it.
         public let provisioningInfo: ProvisioningInfo?
@@ -68,15 +68,15 @@ public struct KeyAttestationAudit: Sendable {
 public struct KeyAttestationAuditStep: Sendable, Hashable {
     /// The outcome of a step.
     public enum Outcome: String, Sendable {
-        /// It holds.
+        /// The step passed.
         case passed
-        /// It refuses.
+        /// The step refuses the chain.
         case failed
         /// The expected value is missing, or the policy does not require the step.
         case unchecked
     }
 
-    /// Which step.
+    /// The step.
     public let step: KeyAttestationError.Step
     /// The outcome of the step.
     public let outcome: Outcome
@@ -103,6 +103,6 @@ public struct KeyAttestationExpectations: Sendable {
     /// The time of the check, for dates and patch levels.
     public var date: Date?
 
-    /// Nothing known.
+    /// Expectations without any value.
     public init() {}
 }

@@ -36,9 +36,9 @@ struct PathRules {
         return (anchor, false)
     }
 
-    /// Anyone can append Google's root a second time, and the signatures still hold. Then the certificate below the last
-    /// one, whose name tells the kind of provisioning, would be the root itself. The RSA root has a name like a
-    /// factory's, so expired certificates of a remotely provisioned device would be accepted.
+    /// Refuses a chain that has the root twice. Anyone can append Google's root a second time, and the signatures still hold.
+    /// Then the certificate below the last one, whose name tells the kind of provisioning, would be the root itself. The RSA root
+    /// has a name like a factory's, so expired certificates of a remotely provisioned device would be accepted.
     private func refuseRootBelowRoot(_ anchor: KeyAttestationTrustAnchors.Anchor) throws(KeyAttestationError) {
         for keyDigest in keyDigests.dropLast() where anchor.keyDigest.elementsEqual(keyDigest) {
             throw KeyAttestationError(.rootRepeated, .anchor, "the root is below the root")
@@ -54,7 +54,7 @@ struct PathRules {
         }
     }
 
-    /// Every certificate but the last is signed by the key of the next.
+    /// Requires that every certificate but the last is signed by the key of the next.
     ///
     /// They are checked from the anchor down, so that a sender without a certified key causes at most one signature verification,
     /// not five expensive ones.
@@ -100,7 +100,7 @@ struct PathRules {
             attestation: path.provisioning == .factory ? step(of: path.attestation, at: 1) : nil)
     }
 
-    /// Each issuer is the subject of the next certificate, byte for byte.
+    /// Requires that each certificate's issuer is the subject of the next one, byte for byte.
     func checkNames(_ anchor: KeyAttestationTrustAnchors.Anchor) throws(KeyAttestationError) {
         let subjects = chain.issuers.map(\.subject.encoded) + [anchor.subject[...]]
         for (index, (certificate, subject)) in zip(chain.certificates, subjects).enumerated()
@@ -110,7 +110,8 @@ struct PathRules {
         }
     }
 
-    /// The one key description, in the leaf. A second one, or one further up, means that an attested key issued certificates.
+    /// Finds the only key description, which must be in the leaf. A second one, or one further up, means that an attested key
+    /// issued certificates.
     func findAttestationExtension() throws(KeyAttestationError) -> ArraySlice<UInt8> {
         let found = chain.certificates.enumerated().flatMap { index, certificate in
             certificate.extensions.filter { $0.identifier == .keyDescription }.map { (index, $0.value) }
@@ -157,7 +158,7 @@ struct PathRules {
         return path
     }
 
-    /// The leaf's dates are ignored, because the app chose them.
+    /// Checks the dates of the certificates above the leaf. The leaf's dates are ignored, because the app chose them.
     func checkDates(at time: Date, _ provisioning: Provisioning) throws(KeyAttestationError) {
         let now = time.timeIntervalSince1970
         for (offset, certificate) in chain.issuers.enumerated() {

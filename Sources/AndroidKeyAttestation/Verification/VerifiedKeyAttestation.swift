@@ -6,11 +6,11 @@ public struct VerifiedKeyAttestation: Sendable {
     public let description: KeyDescription
     /// The chain, each certificate signed by the next.
     public let chain: KeyAttestationChain
-    /// The pinned key at its end.
+    /// The pinned key at the end of the chain.
     public let anchor: KeyAttestationTrustAnchors.Anchor
     /// Whether the chain included the root. Clients may leave it out.
     public let isRootIncluded: Bool
-    /// How the device got its attestation key.
+    /// The way in which the device got its attestation key.
     public let provisioning: Provisioning
     /// The information of Google's provisioning server. No check uses it.
     public let provisioningInfo: ProvisioningInfo?

@@ -7,7 +7,7 @@ struct SignatureStep: Sendable, Hashable {
 
     /// - Parameters:
     ///   - certificate: the whole certificate, its signature included.
-    ///   - issuerKeyDigest: the SHA-256 of the issuer's SubjectPublicKeyInfo. Its fixed length keeps the two apart.
+    ///   - issuerKeyDigest: the SHA-256 of the issuer's SubjectPublicKeyInfo. Its fixed length separates the two hashed parts.
     init(of certificate: AttestationCertificate, issuerKeyDigest: some Sequence<UInt8>) {
         var hash = SHA256()
         hash.update(data: Array(issuerKeyDigest))
@@ -65,7 +65,7 @@ struct RecentSteps {
 
     init(capacity: Int) { halfCapacity = max(1, capacity / 2) }
 
-    /// At most the capacity.
+    /// The number of elements, at most the capacity.
     var count: Int { newer.union(older).count }
 
     mutating func contains(_ step: SignatureStep) -> Bool {

@@ -15,8 +15,8 @@ package struct AttestationSteps: Sendable {
         path = CertificatePath(anchors: trustAnchors.attestation)
     }
 
-    /// Step 1: leaf, intermediate and a pinned root; only ECDSA; a leaf that is not an authority, has Apple's own
-    /// extended key usage or none (iOS 26.2 and earlier), and has a P-256 key.
+    /// Step 1: the chain is a leaf, an intermediate and a pinned root, signed only with ECDSA. The leaf is not an authority, has
+    /// Apple's own extended key usage or none (iOS 26.2 and earlier), and has a P-256 key.
     package func verifyCertificateChain(
         _ object: AttestationObject, at date: Date, leeway: TimeInterval
     ) throws(AppAttestError) -> AttestedLeaf {
@@ -29,7 +29,7 @@ package struct AttestationSteps: Sendable {
         return try AttestedLeaf(leaf)
     }
 
-    /// Step 2: the leaf certifies SHA-256 of the authenticator data and the client data hash. This proves that it is
+    /// Step 2: the leaf certifies SHA-256 of the authenticator data and the client data hash. This proves that the attestation is
     /// fresh.
     package func verifyNonce(
         _ object: AttestationObject, _ leaf: AttestedLeaf, _ clientDataHash: ClientDataHash

@@ -9,9 +9,9 @@ package struct AuthenticatorData: Sendable {
     package let bytes: [UInt8]
     /// SHA-256 of the App ID.
     package let relyingPartyIDHash: [UInt8]
-    /// Not consulted.
+    /// The flags byte. No check uses it.
     package let flags: UInt8
-    /// How often the key has signed.
+    /// The number of signatures that the key has made.
     package let counter: UInt32
     /// The credential data; nil in an assertion.
     package let credential: Credential?

@@ -32,7 +32,7 @@ public struct VerifiedAttestation: Sendable {
     /// Whether the device appended an extension map. Store it with the key: maps in the key's assertions are used only if it is
     /// true.
     public var attestedExtensions: Bool { extensions != nil }
-    /// How the app was signed, if the device proves it.
+    /// The way in which the app was signed; nil if the device does not prove it.
     public var category: ValidationCategory? { extensions?.category }
     /// The app's `CFBundleVersion`, if the device proves it.
     public var bundleVersion: String? { extensions?.bundleVersion }

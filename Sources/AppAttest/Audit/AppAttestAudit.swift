@@ -14,7 +14,7 @@ public struct AppAttestAudit<Object: Sendable>: Sendable {
     public let steps: [AppAttestAuditStep]
     /// The steps for which an expected value is missing, whether they were reached or not.
     public let unchecked: [AppAttestError.Step]
-    /// Why the object is refused; nil if every step that could be made has passed.
+    /// The reason for refusing the object; nil if every step that could be made has passed.
     public let refusal: AppAttestError?
 
     /// Reads an object and runs the steps of its verification.
@@ -46,15 +46,15 @@ public struct AppAttestAudit<Object: Sendable>: Sendable {
 public struct AppAttestAuditStep: Sendable, Hashable {
     /// The outcome of a step.
     public enum Outcome: String, Sendable {
-        /// It holds.
+        /// The step passed.
         case passed
-        /// It refuses.
+        /// The step refuses the object.
         case failed
         /// An expected value is missing.
         case unchecked
     }
 
-    /// Which step.
+    /// The step.
     public let step: AppAttestError.Step
     /// The outcome of the step.
     public let outcome: Outcome
@@ -80,8 +80,8 @@ public struct AppAttestExpectations: Sendable {
     public var keyID: KeyID?
     /// The client data hash that was attested or signed.
     public var clientDataHash: ClientDataHash?
-    /// The client data and the check of its challenge, for assertions. Its hash is ``clientDataHash``. Nil: the caller compares
-    /// the challenge, and the audit has no such step.
+    /// The client data and the check of its challenge, for assertions. Set ``clientDataHash`` to the hash of this client data.
+    /// Nil: the caller compares the challenge, and the audit has no such step.
     public var challenge: (clientData: [UInt8], check: ChallengeCheck)?
     /// The attested key, for assertions.
     public var publicKey: P256.Signing.PublicKey?
@@ -92,6 +92,6 @@ public struct AppAttestExpectations: Sendable {
     /// The time of the check, for attestations and receipts. Assertions have no dates.
     public var date: Date?
 
-    /// Nothing known.
+    /// Expectations without any value.
     public init() {}
 }

@@ -3,7 +3,7 @@ internal import CBOR
 internal import StrictJSON
 
 extension JSONValue {
-    /// A CBOR item. Bytes are hexadecimal. An item that JSON cannot express is its encoding in hexadecimal.
+    /// A CBOR item. Bytes become hexadecimal. An item that JSON cannot express becomes its encoding in hexadecimal.
     init(_ value: CBORValue) {
         switch value {
         case .text(let text): self = .string(text)
@@ -20,7 +20,7 @@ extension JSONValue {
 }
 
 extension JSONObject {
-    /// A CBOR map. A key that is neither text nor a small integer is its encoding in hexadecimal.
+    /// A CBOR map. A key that is neither text nor a small integer becomes its encoding in hexadecimal.
     init(_ map: CBORMap) {
         self.init(
             map.entries.map { entry in

@@ -5,7 +5,7 @@ public import StrictJSON
 // is verified.
 
 extension AttestationObject {
-    /// Everything in it, for people. Nothing of it is verified.
+    /// The complete content of the attestation, for people. No part of it is verified.
     public var json: JSONObject {
         let receipt: JSONValue = (try? Receipt(parsing: receipt)).map { .object($0.json) } ?? .hexadecimal(receipt)
         let statement = JSONObject([
@@ -18,7 +18,7 @@ extension AttestationObject {
 }
 
 extension AssertionObject {
-    /// Everything in it, for people. Nothing of it is verified.
+    /// The complete content of the assertion, for people. No part of it is verified.
     public var json: JSONObject {
         JSONObject([
             ("signature", .hexadecimal(signature)), ("authenticatorData", .object(authenticatorData.json)),
@@ -27,7 +27,7 @@ extension AssertionObject {
 }
 
 extension Receipt {
-    /// Everything in it, for people. Nothing of it is verified.
+    /// The complete content of the receipt, for people. No part of it is verified.
     public var json: JSONObject {
         JSONObject([
             ("content", .object(fields.json)),

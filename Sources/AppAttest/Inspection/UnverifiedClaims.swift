@@ -7,11 +7,11 @@ public struct UnverifiedClaims: Sendable {
     public let relyingPartyIDHash: [UInt8]
     /// The flags byte, which has no meaning in App Attest.
     public let flags: UInt8
-    /// How often the key has signed.
+    /// The number of signatures that the key has made.
     public let counter: UInt32
     /// The map that newer systems append, bytes as hexadecimal.
     public let extensions: JSONObject?
-    /// How the app was signed, if the map names it and can be parsed.
+    /// The way in which the app was signed; nil if the map does not name it or cannot be parsed.
     public let category: ValidationCategory?
     /// The app's `CFBundleVersion`, if the map names it and can be parsed.
     public let bundleVersion: String?

@@ -54,8 +54,8 @@ public struct ReceiptExchangeRequest: Sendable {
     /// A request for a stored receipt.
     ///
     /// - Parameters:
-    ///   - receipt: as it was verified and stored.
-    ///   - environment: that of the attested key; each has a separate server.
+    ///   - receipt: the receipt as it was verified and stored.
+    ///   - environment: the environment of the attested key; each environment has a separate server.
     ///   - signer: a key of the team that the App ID belongs to.
     ///   - date: the time of the request.
     ///   - server: scheme and host of another server, for tests; nil: Apple's server of the environment.

@@ -22,18 +22,18 @@ public struct ReceiptFields: Sendable {
     public let clientHash: [UInt8]
     /// Field 5: a token that only Apple can interpret.
     public let token: String?
-    /// Field 6.
+    /// Field 6: the source of the receipt.
     public let kind: Kind
     /// Field 7: `sandbox` or `production`.
     public let environment: String?
-    /// Field 12.
+    /// Field 12: when the receipt was created.
     public let creationTime: Date
     /// Field 17, only in a ``Kind/receipt``: the approximate number of keys that the device had attested for the app in
     /// 30 days.
     public let riskMetric: Int?
     /// Field 19, only in a ``Kind/receipt``: when the receipt may be exchanged again.
     public let notBefore: Date?
-    /// Field 21.
+    /// Field 21: when the receipt expires.
     public let expirationTime: Date
     /// The types of fields that this parser does not know.
     public let unknownTypes: [Int]

@@ -26,8 +26,7 @@ package struct ReceiptSteps: Sendable {
         }
         let content = receipt.signedData.content
         if let attributes = receipt.signedData.signedAttributes {
-            // No signature of Apple covers the attributes in receipts since 2020-11, so an attacker may have added
-            // them.
+            // No signature covers the attributes, and Apple has written none since 2020-11. So an attacker may have added these.
             guard receipt.fields.creationTime < SignedAttributes.end else {
                 throw AppAttestError(.malformedSignedAttributes, .signature, "attributes in a receipt since 2020-11")
             }
@@ -41,15 +40,15 @@ package struct ReceiptSteps: Sendable {
         }
     }
 
-    /// Step 2: signer, intermediate and a pinned root, at the time of creation. The signer's certificate is for
-    /// receipts.
+    /// Step 2: the chain is the signer, an intermediate and a pinned root, valid when the receipt was created. The signer's
+    /// certificate is one for receipts.
     package func verifyCertificateChain(_ receipt: Receipt) throws(AppAttestError) {
         let signer = try signer(of: receipt)
         let others = receipt.signedData.certificates.filter { $0.bytes != signer.bytes }
         guard let intermediate = others.first(where: { $0.certificate.subject == signer.certificate.issuer }) else {
             throw AppAttestError(.untrustedChain, .certificateChain, "no certificate of the issuer")
         }
-        // No signature covers further certificates. Only a copy of a pinned root is accepted among them.
+        // Of further certificates, only a copy of a pinned root is accepted, because no signature covers them.
         let unexplained = others.filter { other in
             other.bytes != intermediate.bytes && !path.anchors.contains { $0.bytes == other.bytes }
         }
@@ -100,7 +99,7 @@ package struct ReceiptSteps: Sendable {
         }
     }
 
-    /// Step 7: created in the past, recently if it must be fresh, and not expired.
+    /// Step 7: the receipt was created in the past, recently if it must be fresh, and has not expired.
     package func verifyTimes(
         _ receipt: Receipt, _ policy: ReceiptVerifier.Policy, at date: Date
     ) throws(AppAttestError) {

@@ -3,7 +3,7 @@ public import Foundation
 
 /// Verifies receipts, separately from attestations: a failed receipt never invalidates its attestation.
 public struct ReceiptVerifier: Sendable {
-    /// How a receipt's times are judged.
+    /// The limits for a receipt's times.
     public struct Policy: Sendable, Hashable {
         /// Seconds since its creation after which a receipt is no longer fresh: 5 minutes by default, as Apple
         /// recommends. Nil: no limit, for stored receipts.
@@ -21,7 +21,7 @@ public struct ReceiptVerifier: Sendable {
         public static let stored = Policy(maximumAge: nil)
     }
 
-    /// How times are judged. Copies with another policy share the cache of intermediates.
+    /// The limits for times. Copies with another policy share the cache of intermediates.
     public var policy: Policy
     private let steps: ReceiptSteps
 

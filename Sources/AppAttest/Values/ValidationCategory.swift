@@ -1,4 +1,4 @@
-/// How the code that uses the key was signed and distributed: `apple_validation_category_01`, sent since iOS 27 and
+/// The way in which the code that uses the key was signed and distributed: `apple_validation_category_01`, sent since iOS 27 and
 /// macOS 27 (Apple, *Validating apps that connect to your server*).
 public struct ValidationCategory: RawRepresentable, Sendable, Hashable {
     /// The number that the device sends.

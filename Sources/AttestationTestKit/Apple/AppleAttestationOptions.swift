@@ -96,7 +96,7 @@ public struct AppleAttestationOptions: Sendable {
 
     /// `fmt`.
     public var format = "apple-appattest"
-    /// How the object is encoded.
+    /// Encodes the object.
     public var encode: @Sendable (CBORMap) -> [UInt8] = { CBORValue.map($0).encoded }
     /// The deviations from a real receipt.
     public var receipt = AppleReceiptOptions()
@@ -109,7 +109,7 @@ public struct AppleAttestationOptions: Sendable {
 
 /// The deviations from a real assertion. The defaults are valid.
 public struct AppleAssertionOptions: Sendable {
-    /// How the signature is written.
+    /// The form of the signature.
     public enum Signature: Sendable {
         /// DER, as required.
         case der
@@ -136,9 +136,9 @@ public struct AppleAssertionOptions: Sendable {
     /// Bytes that the app passes at the start of the client data hash, and moves to the end of the authenticator data
     /// afterwards. The signature covers them, but the system did not write them.
     public var movedFromHash: [UInt8] = []
-    /// How the signature is written.
+    /// The form of the signature.
     public var signature = Signature.der
-    /// How the object is encoded.
+    /// Encodes the object.
     public var encode: @Sendable (CBORMap) -> [UInt8] = { CBORValue.map($0).encoded }
 
     /// The defaults, which are valid.
@@ -170,7 +170,7 @@ public struct AppleReceiptOptions: Sendable {
     public enum SignedAttributes: Sendable, Equatable {
         /// None, as since October 2020.
         case none
-        /// Present but not signed: the form of Apple's receipts until then.
+        /// Present but not signed: the form of Apple's receipts until September 2020.
         case unsigned
         /// Present, with the digest of other content, and not signed.
         case unsignedOfOtherContent

@@ -52,7 +52,7 @@ public struct AppleAuthority: Sendable {
         /// The end of the receipt signer's life, in seconds from the start. Apple's live about 13 months.
         public var signerLife: TimeInterval = 396 * 86400
 
-        /// Nothing wrong.
+        /// The options of a real authority.
         public init() {}
     }
 
@@ -111,7 +111,7 @@ public struct AppleAuthority: Sendable {
 }
 
 extension AppleAuthority {
-    /// Why a saved authority cannot be loaded.
+    /// The error of a text that is not a saved authority.
     public struct LoadingError: Error, Sendable {
         /// The fault of the text.
         public let reason: String

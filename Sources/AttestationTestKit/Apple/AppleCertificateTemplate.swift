@@ -29,7 +29,7 @@ enum AppleSigningKey: Sendable {
         }
     }
 
-    /// ECDSA in DER.
+    /// Signs the message with ECDSA, and returns DER.
     func sign(_ message: [UInt8], with algorithm: AppleSignatureAlgorithm) throws -> [UInt8] {
         switch (self, algorithm) {
         case (.p256(let key), .sha256): Array(try key.signature(for: message).derRepresentation)
@@ -89,7 +89,7 @@ public struct AppleCertificateExtension: Sendable {
     /// The content of the OCTET STRING.
     public var value: [UInt8]
 
-    /// An extension of these parts.
+    /// Memberwise initializer.
     public init(_ identifier: [UInt64], critical: Bool = false, _ value: [UInt8]) {
         self.identifier = identifier
         self.isCritical = critical

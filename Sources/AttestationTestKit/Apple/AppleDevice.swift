@@ -15,7 +15,7 @@ public struct AppleDevice: Sendable {
     public var system: AppleSystem
     /// The app.
     public var app: AppleApp
-    /// Who attests.
+    /// The authority that attests.
     public var authority: AppleAuthority
 
     /// A device.
@@ -116,7 +116,7 @@ public struct AppleDevice: Sendable {
         return Array(SHA256.hash(data: Array((relyingParty ?? app.appID).utf8))) + [flags] + counterBytes
     }
 
-    /// In the order of real maps: shorter names first.
+    /// The extension map, with shorter names first as in real maps; nil if the system appends none.
     private var appendedMap: CBORMap? {
         guard system.appendsExtensions else { return nil }
         var entries: [CBORMap.Entry] = []

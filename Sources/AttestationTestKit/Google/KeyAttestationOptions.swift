@@ -3,7 +3,7 @@ public import Foundation
 /// The content of a key attestation, and its faults. The defaults are a valid attestation of a signing key on a locked
 /// device. Each part can be changed or broken.
 public struct KeyAttestationOptions: Sendable {
-    /// How the device got its attestation key.
+    /// The way in which the device got its attestation key.
     public enum Provisioning: Sendable {
         /// Four certificates, under the root for factories.
         case factory
@@ -38,11 +38,11 @@ public struct KeyAttestationOptions: Sendable {
         /// A digest of everything that verified boot checked.
         public var verifiedBootHash: [UInt8]? = Array(repeating: 0xCD, count: 32)
 
-        /// Verified and locked.
+        /// A device with a verified system and a locked boot loader.
         public init() {}
     }
 
-    /// How the device got its attestation key.
+    /// The way in which the device got its attestation key.
     public var provisioning = Provisioning.factory
     /// `attestationVersion`.
     public var attestationVersion: Int64 = 300
@@ -58,7 +58,7 @@ public struct KeyAttestationOptions: Sendable {
 
     /// The packages of the requesting application; nil omits the application.
     public var packages: [Package]? = [Package("com.example.app")]
-    /// SHA-256 digests of their signing certificates.
+    /// SHA-256 digests of the packages' signing certificates.
     public var signatureDigests: [[UInt8]] = [Array(repeating: 0x11, count: 32)]
     /// `creationDateTime`, in milliseconds; nil leaves it out.
     public var creationDateTime: Int64?
@@ -73,15 +73,15 @@ public struct KeyAttestationOptions: Sendable {
     public var rootOfTrust: RootOfTrust? = RootOfTrust()
     /// `osVersion`.
     public var osVersion: Int64 = 160_000
-    /// `osPatchLevel`, as 202611; nil: of the month of issue.
+    /// `osPatchLevel`, such as 202611; nil for the month of issue.
     public var osPatchLevel: Int64?
-    /// `vendorPatchLevel`, as 20261105; nil leaves it out.
+    /// `vendorPatchLevel`, such as 20261105; nil leaves it out.
     public var vendorPatchLevel: Int64?
-    /// `bootPatchLevel`, as 20261105; nil leaves it out.
+    /// `bootPatchLevel`, such as 20261105; nil leaves it out.
     public var bootPatchLevel: Int64?
     /// Whether the key is open to all applications (tag 600, in hardwareEnforced).
     public var isOpenToAllApplications = false
-    /// Whether the authorizations for the checks are in softwareEnforced, where they prove nothing.
+    /// Whether the authorizations that verifiers check are in softwareEnforced, where they prove nothing.
     public var areClaimsInSoftware = false
     /// Further authorizations of hardwareEnforced: a tag and the DER of its value.
     public var additionalAuthorizations: [UInt32: [UInt8]] = [:]

@@ -129,7 +129,7 @@ extension GoogleAuthority {
         case remote
     }
 
-    /// A certificate that should sign has only a public key.
+    /// The error of a path in which a certificate must sign but has only a public key.
     public struct SignerHasNoPrivateKey: Error {}
 
     /// Signs a custom path, and returns it in DER, in the given order: each certificate is signed by the key of the next, the

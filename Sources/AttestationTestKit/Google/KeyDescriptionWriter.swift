@@ -29,7 +29,7 @@ struct KeyDescriptionWriter {
             Self.list(hardware))
     }
 
-    /// What decides about a key.
+    /// The authorizations that verifiers check, by tag.
     private var claims: [UInt32: [UInt8]] {
         var claims: [UInt32: [UInt8]] = [
             1: integers(options.purposes),

@@ -35,7 +35,7 @@ public struct PlayTokenOptions: Sendable {
     public var appsDetected: [String]?
     /// `testingDetails.isTestingResponse`.
     public var isTestingResponse: Bool?
-    /// A second binding besides the requested one: `requestHash` in a classic token, `nonce` in a standard token.
+    /// A second binding in addition to the requested one: `requestHash` in a classic token, `nonce` in a standard token.
     public var otherBinding: String?
     /// The payload's text instead of all of the above.
     public var payload: String?

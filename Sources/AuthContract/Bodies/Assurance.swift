@@ -1,8 +1,8 @@
 public import StrictJSON
 
-/// What a device has proven, and who confirmed it.
+/// The assurance of a device: what it has proven, and who confirmed it.
 public struct Assurance: WireBody, Hashable {
-    /// Who attested the app.
+    /// The party that attested the app.
     public enum App: String, Sendable, Hashable, CaseIterable {
         /// Apple's App Attest, in its production environment.
         case appAttest = "app-attest"
@@ -18,7 +18,7 @@ public struct Assurance: WireBody, Hashable {
         case test
     }
 
-    /// What protects the key, or who attested it.
+    /// The protection of the key, or the party that vouches for the key.
     public enum Key: String, Sendable, Hashable, CaseIterable {
         /// Android key attestation: the key is in StrongBox, a secure element.
         case strongbox
@@ -32,9 +32,9 @@ public struct Assurance: WireBody, Hashable {
         case unattested
     }
 
-    /// Who attested the app, at the last registration or rotation that proved it.
+    /// The party that attested the app, at the last registration or rotation that proved it.
     public var app: App
-    /// What protects the current key, or who attested it.
+    /// The protection of the current key, or the party that vouches for the key.
     public var key: Key
     /// The provider's own labels, such as `MEETS_STRONG_INTEGRITY`.
     public var labels: [String]

@@ -36,7 +36,7 @@ public struct ChallengeRequest: WireBody, Hashable {
 public struct ChallengeResponse: WireBody, Hashable {
     /// The decoded challenge, 32 bytes or more.
     public let challenge: [UInt8]
-    /// When it expires, on the service's clock.
+    /// The time when the challenge expires, on the service's clock.
     public let expiresAt: UnixTime
     /// The remaining life in seconds. A client counts it on a clock that does not stop while the device sleeps.
     public let ttlSeconds: Int64

@@ -68,7 +68,7 @@ public struct RegisterRequest: WireBody, Hashable {
 }
 
 extension String {
-    /// Whether this is a UUID of any version, in either case: the client's library chooses them.
+    /// Whether this is a UUID of any version, in upper or lower case, because the client's library chooses both.
     var isUUID: Bool {
         let groups = split(separator: "-", omittingEmptySubsequences: false)
         return groups.map(\.utf8.count) == [8, 4, 4, 4, 12]

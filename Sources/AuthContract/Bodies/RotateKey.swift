@@ -1,10 +1,10 @@
 public import StrictJSON
 
-/// Why a client replaces its key.
+/// The client's reason for replacing its key.
 public enum RotationReason: String, Sendable, Hashable, CaseIterable {
-    /// The key's age, or a request. The previous key stays valid for a short overlap.
+    /// The key is old, or a rotation was requested. The previous key stays valid for a short overlap.
     case scheduled
-    /// Another party may have the previous key. It stops being valid at once.
+    /// Another party may have the previous key. The previous key stops being valid at once.
     case compromise
 }
 
@@ -16,7 +16,7 @@ public struct RotateKeyRequest: WireBody, Hashable {
     public let deviceID: DeviceID
     /// The new key's base64 text, exactly as in the body: the proofs cover the text.
     public let newPublicKeyText: String
-    /// Why the key is replaced. It decides whether the previous key still verifies for the overlap.
+    /// The reason for replacing the key. It decides whether the previous key still verifies for the overlap.
     public let reason: RotationReason
     /// A DER signature by the new key over ``KeyProof/rotation(deviceID:newPublicKeyText:)``.
     public let newKeyProof: [UInt8]?
@@ -71,7 +71,7 @@ public struct RotateKeyRequest: WireBody, Hashable {
 
 /// The answer to a rotation. A repeated rotation gets the same answer.
 public struct RotateKeyResponse: WireBody, Hashable {
-    /// When the new key became the current one, on the service's clock.
+    /// The time when the new key became the current one, on the service's clock.
     public let effectiveAt: UnixTime
 
     /// Memberwise initializer.

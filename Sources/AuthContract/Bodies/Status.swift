@@ -2,15 +2,15 @@ public import StrictJSON
 
 /// The state of a device on the service.
 public enum DeviceStatus: String, Sendable, Hashable, CaseIterable {
-    /// Waits for approval, or for a provider. It may only ask for its status and deregister.
+    /// The device waits for approval, or for a provider. It may only ask for its status and deregister.
     case pending
-    /// May sign requests.
+    /// The device may sign requests.
     case registered
-    /// Refused by policy or by an operator. It may only ask for its status and deregister.
+    /// Policy or an operator refused the device. It may only ask for its status and deregister.
     case rejected
-    /// Ended permanently by an operator. Every request is refused with `deviceRevoked`.
+    /// An operator ended the device permanently. Every request is refused with `deviceRevoked`.
     case revoked
-    /// Ended by the device itself. A tombstone stays, and every request is refused with `notRegistered`.
+    /// The device ended itself. A tombstone stays, and every request is refused with `notRegistered`.
     case deregistered
 }
 
@@ -22,9 +22,9 @@ public struct StatusResponse: WireBody, Hashable {
     public let status: DeviceStatus
     /// The platform that the device registered with.
     public let platform: Platform
-    /// When the device registered, on the service's clock.
+    /// The time when the device registered, on the service's clock.
     public let registeredAt: UnixTime
-    /// When the current key became current; nil before the first rotation.
+    /// The time when the current key became current; nil before the first rotation.
     public let keyRotatedAt: UnixTime?
     /// The age of the current key in seconds, from `keyRotatedAt` or else from `registeredAt`.
     public let keyAgeSeconds: Int64

@@ -6,7 +6,7 @@ public struct VerifyRequest: WireBody, Hashable {
     public enum Body: Sendable, Hashable {
         /// The bytes as received.
         case bytes([UInt8])
-        /// Their SHA-256, 32 bytes. Scheme 2 needs no more.
+        /// The SHA-256 of the body, 32 bytes. It is enough to verify scheme 2.
         case sha256([UInt8])
     }
 

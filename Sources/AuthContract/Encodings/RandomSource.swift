@@ -13,7 +13,7 @@ public struct SystemRandom: RandomSource {
 
     public func bytes(_ count: Int) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)
-        // One call for all bytes, while the standard library's generator makes one for every eight.
+        // One call fills all bytes. The standard library's generator would make one call for every eight bytes.
         #if canImport(Darwin)
             // iOS, tvOS, watchOS and visionOS declare no `getentropy`, and the App Store refuses it.
             arc4random_buf(&bytes, count)

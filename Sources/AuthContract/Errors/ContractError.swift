@@ -1,4 +1,4 @@
-/// A text does not have the form that the contract requires.
+/// The error of a text that does not have the form that the contract requires.
 public struct ContractError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The required form, for the developer. Contains nothing of the input.
     public let description: String

@@ -76,14 +76,14 @@ public enum ErrorCode: String, Sendable, Hashable, CaseIterable, Error {
     /// Whether the refused request may have taken effect.
     package var mayHaveTakenEffect: Bool { row.mayHaveTakenEffect }
 
-    /// Whether a device's own request that is refused with the code counts as a failure of its address: an unknown id costs a
-    /// read of the store, and a wrong signature costs a verification for each origin.
+    /// Whether a refusal of a device's own request with this code counts towards the failure limit of the device's address. An
+    /// unknown id costs a read of the store, and a wrong signature costs a verification for each origin.
     @_spi(Service) public var isCostly: Bool { row.isCostly }
 
     /// The severity of the log line.
     @_spi(Service) public var severity: Severity { row.severity }
 
-    /// The security event that a refusal on the public API is counted as; nil: an honest client may cause it.
+    /// The security event under which refusals on the public API are counted; nil if an honest client may cause the refusal.
     @_spi(Service) public var securityEvent: String? { row.event }
 }
 
@@ -95,7 +95,7 @@ extension ErrorCode {
 
     /// The severity of a log line.
     @_spi(Service) public enum Severity: String, Sendable, Hashable {
-        /// A matter of the client.
+        /// The client caused the refusal.
         case info
         /// The operator's set-up may be wrong.
         case warning

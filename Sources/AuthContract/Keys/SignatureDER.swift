@@ -1,7 +1,7 @@
 /// Converts between r || s and the DER form of a P-256 signature, `SEQUENCE { INTEGER r, INTEGER s }` (SEC 1 section C.8).
 ///
-/// Each signature has exactly one DER form. swift-crypto's general ASN.1 reader is not used: it takes a tenth of the time
-/// that a request costs besides its verification.
+/// Each signature has exactly one DER form. swift-crypto's general ASN.1 reader is not used: it would take a tenth of the time
+/// that a request costs in addition to its verification.
 enum SignatureDER {
     private static let integerSize = 32
 
@@ -18,7 +18,8 @@ enum SignatureDER {
         return raw
     }
 
-    /// Removes an INTEGER from the front, and appends it padded to 32 bytes. Returns false unless it is positive and minimal.
+    /// Removes an INTEGER from the front, and appends it padded to 32 bytes. Returns false if it is negative, not minimal or
+    /// longer.
     private static func moveInteger(
         from rest: inout Slice<UnsafeBufferPointer<UInt8>>, to raw: inout [UInt8]
     ) -> Bool {

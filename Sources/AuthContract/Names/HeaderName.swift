@@ -24,7 +24,7 @@ public enum HeaderName {
     public static let developmentMode = "X-Synheart-Dev-Mode"
     /// The service's clock in unix seconds, in every answer.
     public static let serverTime = "X-Synheart-Server-Time"
-    /// In an answer to a signed request: the key must rotate, by when, and why.
+    /// In an answer to a signed request: the demand to rotate the key, with its deadline and its reason.
     public static let rotate = "X-Synheart-Rotate"
     /// The code of a refusal, for clients behind a gateway that replaces the body.
     public static let error = "X-Synheart-Error"

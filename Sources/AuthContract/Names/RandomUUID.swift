@@ -64,7 +64,7 @@ public struct RandomUUID: Sendable, Hashable {
 
     /// The text in lower case.
     public var text: String {
-        // Not by Foundation's UUID, which takes a fifth of a signature's time.
+        // Foundation's UUID is not used, because it takes a fifth of a signature's time.
         String(unsafeUninitializedCapacity: 36) { text in
             var (high, low) = (high, low)
             for index in (0..<36).reversed() {

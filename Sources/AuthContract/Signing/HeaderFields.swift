@@ -45,7 +45,7 @@ public struct HeaderFields: Sendable, Hashable {
     public func atMostOne(_ name: String) throws(ContractError) -> String? {
         var found: Int?
         let isRepeated = name.withBytes { name in
-            // By index, because a loop over the lines would retain the texts of each.
+            // Iterates over the indices, because a loop over the lines would retain the texts of each.
             for index in lines.indices where lines[index].isNamed(name) {
                 guard found == nil else { return true }
                 found = index
@@ -58,7 +58,7 @@ public struct HeaderFields: Sendable, Hashable {
 }
 
 extension HeaderFields.Line {
-    // Compares bytes: `==` on strings treats the Kelvin sign as a K. From the last one, because many names begin alike.
+    // Compares bytes: `==` on strings treats the Kelvin sign as a K. Begins at the end, because many names have the same prefix.
     fileprivate func isNamed(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         name.utf8.count == bytes.count
             && name.withBytes {

@@ -19,7 +19,7 @@
             bytes.append(byte)
         }
         if bytes.last == slash { bytes.removeLast() }
-        // Some letters beyond ASCII equal an ASCII letter in upper case, others in lower case.
+        // Some letters beyond ASCII become an ASCII letter in upper case, others in lower case. So both conversions are made.
         self.bytes = Array(String(decoding: bytes, as: UTF8.self).uppercased().lowercased().utf8)
     }
 
@@ -39,8 +39,8 @@
     /// Whether servers disagree about the structure of this path, or drop a part of it. A server may read such a path as any
     /// other path.
     ///
-    /// These are `\`, `;`, an escape of `/`, `\`, `%`, `;`, `?`, `#` or a control character, a `%` without two hexadecimal digits, `//`
-    /// at the beginning and `%20` at the end.
+    /// An ambiguous path has `\`, `;`, an escape of `/`, `\`, `%`, `;`, `?`, `#` or a control character, a `%` without two
+    /// hexadecimal digits, `//` at the beginning, or `%20` at the end.
     public static func isAmbiguous(_ path: String) -> Bool {
         var rest = Array(path.utf8)[...]
         if rest.starts(with: "//".utf8) || rest.suffix(3).elementsEqual("%20".utf8) { return true }

@@ -18,7 +18,7 @@ public struct RequestPath: Sendable, Hashable, CustomStringConvertible {
     /// The signed text.
     public var description: String { text }
 
-    /// Whether `prefix` (such as `/ingest`) names this path or one below it.
+    /// Whether this path is `prefix` (such as `/ingest`) or is below it.
     public func isBelow(_ prefix: String) -> Bool {
         guard text.utf8.starts(with: prefix.utf8) else { return false }
         let rest = text.utf8.dropFirst(prefix.utf8.count)

@@ -1,8 +1,8 @@
 extension StructuredField.Dictionary {
     /// Parses a dictionary (RFC 9651 section 4.2.2). Errors name the field.
     ///
-    /// Total and bounded. It is stricter than the RFC where two readers could differ: it refuses duplicate keys, of members and
-    /// of parameters, and base64 that is not canonical.
+    /// The parser returns or throws for any input, and its work is bounded. It is stricter than the RFC where two readers could
+    /// differ: it refuses duplicate keys, of members and of parameters, and base64 that is not canonical.
     init(parsing text: String, field: String) throws(ContractError) {
         var parser = StructuredFieldParser(bytes: Array(text.utf8), field: field)
         self = try parser.parseDictionary()

@@ -16,8 +16,8 @@
 extern "C" {
 #endif
 
-/* The version of the library, in the form of SYNHEART_AUTH_VERSION. The two differ if a program runs with another library than it was
- * compiled for. The text is valid for the life of the process; do not free it. */
+/* The version of the library, in the form of SYNHEART_AUTH_VERSION. The two differ if a program runs with another library than it
+ * was compiled for. The text is valid for the life of the process; do not free it. */
 const char *synheart_auth_version(void);
 
 /* ---------------------------------------------------------------- 1. The symbols that Synheart Core's runtime looks up
@@ -81,7 +81,7 @@ const synheart_native_callbacks *synheart_native_callback_table(void);
  * frees with synheart_auth_string_free(): its result, or on failure
  *   {"code":"NETWORK_ERROR","class":"NetworkError","message":"...","recovery":"retry","retryable":true,"retry_after_ms":1000,
  *    "may_have_happened":true}
- * "may_have_happened" is for synheart_auth_send(): false only if nothing left, or the service refused the request before it was
+ * "may_have_happened" is for synheart_auth_send(): false only if nothing was sent, or the service refused the request before it was
  * accepted. INVALID_STATE_TRANSITION also has "from" and "to".
  */
 
@@ -280,8 +280,8 @@ int32_t synheart_auth_allow_origin(synheart_auth *handle, const char *origin, ch
 /* The scheme that the app signs with. 1, the default: method, path, time and body; 2 (RFC 9421): query, host and body digest too. A
  * device whose service has accepted scheme 2 signs under scheme 2 from then on. Call it right after making the instance; {} */
 int32_t synheart_auth_use_scheme(synheart_auth *handle, int32_t scheme, char **result);
-/* The signature headers of a request that the host sends itself; no network. Under scheme 2 the method's case counts. The request's
- * `headers`, `deadline_ms` and `maximum_answer` are ignored; {"headers":{"X-App-ID":"...", ...}} */
+/* The signature headers of a request that the host sends itself; no network. Under scheme 2 the case of the method matters. The
+ * request's `headers`, `deadline_ms` and `maximum_answer` are ignored; {"headers":{"X-App-ID":"...", ...}} */
 int32_t synheart_auth_sign(synheart_auth *handle, const char *app_id, const synheart_auth_request *request, char **result);
 /* Signs the request and sends it. Recovers once from each of: a wrong clock, a key that is too old (rotates), a lost key
  * (registers), a demanded assertion, a rotation whose answer was lost; and from a replayed nonce, which means that a copy was

@@ -48,7 +48,7 @@ public struct ServiceAccount: Sendable {
 extension ServiceAccount: CustomStringConvertible, CustomReflectable {
     /// The account's address, without the key.
     public var description: String { clientEmail }
-    /// Nothing of the key.
+    /// Shows nothing of the key.
     public var customMirror: Mirror { Mirror(self, children: ["clientEmail": clientEmail]) }
 }
 
@@ -90,8 +90,8 @@ public struct AccessToken: Sendable {
 }
 
 extension AccessToken: CustomStringConvertible, CustomReflectable {
-    /// Nothing of the token.
+    /// Shows nothing of the token.
     public var description: String { "AccessToken" }
-    /// Nothing of the token.
+    /// Shows nothing of the token.
     public var customMirror: Mirror { Mirror(self, children: [:]) }
 }

@@ -10,7 +10,7 @@ public struct ResponseKeys: Sendable {
     let decryptionKey: SymmetricKey
     let verificationKey: P256.Signing.PublicKey
 
-    /// Why a text is not a pair of keys. The reason names the key, but contains nothing of it.
+    /// The error of a text that is not a pair of keys. The reason names the key, but contains nothing of it.
     public struct KeyError: RawRepresentable, Error, Sendable, Hashable {
         /// The fault, for people.
         public let rawValue: String
@@ -99,8 +99,8 @@ extension ResponseKeys {
 }
 
 extension ResponseKeys: CustomStringConvertible, CustomReflectable {
-    /// Nothing of the keys.
+    /// Shows nothing of the keys.
     public var description: String { "ResponseKeys" }
-    /// Nothing of the keys.
+    /// Shows nothing of the keys.
     public var customMirror: Mirror { Mirror(self, children: [:]) }
 }

@@ -6,15 +6,15 @@ public import StrictJSON
 /// treated as absent, and checks refuse absent members that they need ([Integrity
 /// verdicts](https://developer.android.com/google/play/integrity/verdicts)).
 public struct IntegrityVerdict: Sendable, Hashable {
-    /// Who decoded the token.
+    /// The party that decoded the token.
     public enum Decoder: String, Sendable {
         /// This library decoded a classic token, with the app's response keys.
         case responseKeys = "response_keys"
-        /// Google. The token is of either kind.
+        /// Google decoded the token, which may be of either kind.
         case google
     }
 
-    /// Who decoded the token.
+    /// The party that decoded the token.
     public let decoder: Decoder
     /// The complete verdict, as Google wrote it.
     public let payload: JSONObject
@@ -50,7 +50,7 @@ public struct IntegrityVerdict: Sendable, Hashable {
     public var nonce: String? { self["requestDetails", "nonce"]?.string }
     /// The request hash of a standard request.
     public var requestHash: String? { self["requestDetails", "requestHash"]?.string }
-    /// When the token was made, in milliseconds since 1970.
+    /// The time when the token was made, in milliseconds since 1970.
     public var timestampMillis: Int64? { Self.integer(self["requestDetails", "timestampMillis"]) }
 
     /// Whether Google Play recognises the app: `PLAY_RECOGNIZED`, `UNRECOGNIZED_VERSION`, `UNEVALUATED`, or a later word.

@@ -15,10 +15,10 @@ public struct PlayIntegrityAudit: Sendable {
     public let steps: [PlayIntegrityAuditStep]
     /// The steps for which an expected value is missing, whether they were reached or not.
     public let unchecked: [PlayIntegrityError.Step]
-    /// Why the token is refused; nil if every step that could be made has passed.
+    /// The reason for refusing the token; nil if every step that could be made has passed.
     public let refusal: PlayIntegrityError?
-    /// Why the token could not be decoded, if the token is not at fault. Then no step after
-    /// ``PlayIntegrityError/Step/token`` was made.
+    /// The reason why the token could not be decoded; nil if it was decoded, or if the token is at fault. If it is set, no step
+    /// after ``PlayIntegrityError/Step/token`` was made.
     public let unavailable: PlayIntegrityUnavailable?
 
     /// Decodes a token and runs the steps of its verification.
@@ -27,7 +27,7 @@ public struct PlayIntegrityAudit: Sendable {
     ///   - token: reads the token.
     ///   - keys: the key pairs to try.
     ///   - decodedVerdict: the verdict to judge if the keys do not decrypt the token.
-    ///   - unchecked: the steps about the verdict for which something is not given.
+    ///   - unchecked: the steps about the verdict that lack an expected value.
     ///   - prove: runs the steps about the verdict.
     init(
         token: () throws(PlayIntegrityError) -> IntegrityToken, keys: [ResponseKeys],
@@ -92,15 +92,15 @@ public struct PlayIntegrityAudit: Sendable {
 public struct PlayIntegrityAuditStep: Sendable, Hashable {
     /// The outcome of a step.
     public enum Outcome: String, Sendable {
-        /// It holds.
+        /// The step passed.
         case passed
-        /// It refuses.
+        /// The step refuses the token.
         case failed
         /// An expected value is missing.
         case unchecked
     }
 
-    /// Which step.
+    /// The step.
     public let step: PlayIntegrityError.Step
     /// The outcome of the step.
     public let outcome: Outcome
@@ -125,6 +125,6 @@ public struct PlayIntegrityExpectations: Sendable {
     /// The time of the check.
     public var date: Date?
 
-    /// Nothing known.
+    /// Expectations without any value.
     public init() {}
 }

@@ -21,7 +21,7 @@ public struct PlayIntegrityPolicy: Sendable, Hashable {
     public var requiresLicense = false
     /// The maximum age of a token, in seconds.
     public var maximumAgeSeconds: Int64? = 600
-    /// How far in the future a token may be dated, in seconds.
+    /// The number of seconds by which a token may be dated in the future.
     public var maximumFutureSeconds: Int64? = 60
     /// Whether responses that were configured for testers are accepted. Set it to true only for tests.
     public var allowsTestResponses = false

@@ -8,7 +8,7 @@ public enum IntegrityBinding: Sendable {
     case nonce(String)
     /// The request hash of a standard request.
     case requestHash(String)
-    /// Either, if the app may choose. The token must have exactly one.
+    /// The nonce or the request hash, if the app may choose. The token must have exactly one of them.
     case either(String)
 }
 

@@ -63,7 +63,7 @@ struct VerdictChecks {
         }
     }
 
-    /// Google may return a nonce with other padding than the app sent.
+    /// Compares normalized base64, because Google may return a nonce with other padding than the app sent.
     private func isSameText(_ left: String, _ right: String) -> Bool {
         let (left, right) = (Array(Base64.normalized(left).utf8), Array(Base64.normalized(right).utf8))
         return !left.isEmpty && constantTimeEquals(left, right)
@@ -97,7 +97,7 @@ struct VerdictChecks {
                     .appNotRecognized, .recognition, verdict.appRecognitionVerdict ?? "no recognition verdict")
             }
         }
-        // The verdict has the package, unless Google did not evaluate the app.
+        // Google omits the package only if it did not evaluate the app.
         guard let packages, verdict.appRecognitionVerdict != "UNEVALUATED" || verdict.appPackageName != nil else {
             return
         }

@@ -46,7 +46,8 @@
             }
         }
 
-        /// Signs with an attested key. `invalidKey` and `invalidInput` mean that Apple no longer knows it, as after a reinstallation.
+        /// Signs with an attested key. `invalidKey` and `invalidInput` mean that Apple no longer knows the key, as after a
+        /// reinstallation.
         public func assertion(handle: String, clientDataHash: [UInt8]) async throws(AttestationError) -> [UInt8] {
             do {
                 return Array(
@@ -56,7 +57,7 @@
             }
         }
 
-        /// https://developer.apple.com/documentation/devicecheck/dcerror-swift.struct/code
+        /// Maps a `DCError` code (https://developer.apple.com/documentation/devicecheck/dcerror-swift.struct/code).
         private static func failure(_ error: any Error) -> AttestationError {
             switch error {
             case DCError.featureUnsupported: AttestationError(.unsupported, reason: "featureUnsupported")

@@ -2,7 +2,7 @@
     internal import Foundation
     internal import Security
 
-    /// The meaning of an answer of Security.framework, CryptoTokenKit or LocalAuthentication for a key (specification, *Key
+    /// Maps an answer of Security.framework, CryptoTokenKit or LocalAuthentication to its meaning for a key (specification, *Key
     /// invalidation*).
     enum AppleKeychainStatus {
         static func keyStoreError(_ status: OSStatus, accessGroup: String? = nil) -> KeyStoreError {
@@ -61,8 +61,8 @@
             }
         }
 
-        /// `TKError.Code`. -3 is the Secure Enclave's general failure, which also occurs on healthy devices. The Secure Enclave's
-        /// own status is more precise.
+        /// Maps a `TKError.Code`. -3 is the Secure Enclave's general failure, which also occurs on healthy devices. The Secure
+        /// Enclave's own status is more precise.
         private static func code(cryptoTokenKit code: Int, _ enclave: Int?) -> KeyStoreError.Code {
             switch (code, enclave) {
             case (-3, policyInvalid): .invalidated
@@ -75,7 +75,7 @@
             }
         }
 
-        /// `LAError.Code`. Keys have no user presence flag, so none is expected.
+        /// Maps an `LAError.Code`. Keys have no user presence flag, so no such error is expected.
         private static func code(localAuthentication code: Int) -> KeyStoreError.Code {
             switch code {
             // systemCancel, biometryLockout, appCancel, notInteractive.
@@ -87,10 +87,10 @@
         private static let enclaveKey = "AKSError"
         /// The policy of the key is invalid: the key never works again.
         private static let policyInvalid = -536_362_999
-        /// Locked.
+        /// The device is locked.
         private static let notPermitted = -536_870_174
 
-        /// The Secure Enclave's own status, in the error or in an underlying one.
+        /// The Secure Enclave's own status, from the error or an underlying one; nil if neither has it.
         private static func enclaveStatus(_ userInfo: [String: Any], depth: Int = 4) -> Int? {
             if let status = userInfo[enclaveKey] { return (status as? NSNumber)?.intValue ?? status as? Int }
             guard depth > 0, let below = userInfo[NSUnderlyingErrorKey] as? NSError else { return nil }

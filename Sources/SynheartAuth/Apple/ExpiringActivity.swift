@@ -34,8 +34,8 @@
             }
             if let new {
                 ProcessInfo.processInfo.performExpiringActivity(withReason: "Synheart Auth holds a lock") { isExpired in
-                    // The activity lasts as long as this call. The block is called again, with true, when the time is over; only
-                    // with true if no time is granted.
+                    // The activity lasts until this block returns. When the time is over, the system calls the block again with
+                    // `true`. If it grants no time, its only call has `true`.
                     if isExpired { self.expire(new.activity) } else if self.grant(new.activity) { new.end.wait() }
                 }
             } else if state.withLock({ $0.isGranted }) {

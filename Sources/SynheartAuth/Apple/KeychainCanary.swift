@@ -9,7 +9,7 @@
     struct KeychainCanary: Sendable {
         let accessGroup: String?
 
-        /// Not the records' service, so that a reset that removes all records keeps the canaries.
+        /// Another service than the records', so that a reset that removes all records keeps the canaries.
         static let service = "ai.synheart.auth.canary"
 
         /// The content of a record's canary.
@@ -49,7 +49,8 @@
             do throws(StorageError) { try canary.write([Mark.absent.rawValue]) } catch { try? canary.remove() }
         }
 
-        /// Throws unless a canary is read back with its data, and a new one can be written and read.
+        /// Throws if the canary is damaged or cannot be read, or if a new item cannot be written and read. Creates an absent
+        /// canary.
         func check(_ name: String = "keys") throws(StorageError) {
             let canary = item(name)
             switch canary.read() {
@@ -71,7 +72,7 @@
             }
         }
 
-        /// Writes a damaged canary again. This time the Keychain is still reported as damaged.
+        /// Replaces a damaged canary, and returns the error to throw: this check still fails.
         private func mend(_ canary: KeychainItem) -> StorageError {
             try? canary.write([Mark.present.rawValue])
             return StorageError("the Keychain's canary is damaged")
@@ -82,7 +83,8 @@
         }
     }
 
-    /// For the runtime's functions, which keep no suspicion: repeats a look-up after a pause before it believes a "not found".
+    /// Repeats a look-up after a pause before it believes a "not found". It serves the runtime's functions, which keep no
+    /// suspicion.
     struct ConfirmedLook: Sendable {
         private let canary = KeychainCanary(accessGroup: nil)
         let pause: @Sendable () -> Void

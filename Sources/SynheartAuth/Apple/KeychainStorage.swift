@@ -51,8 +51,8 @@
             return canary.reading(ofAbsent: name, of: owner)
         }
 
-        /// The version of a file next to the locks: the Keychain has no versions. Asking it is one system call, and no call of
-        /// the Keychain.
+        /// The version of a file next to the locks, because the Keychain has no versions. Reading the version is one system call,
+        /// without a call of the Keychain.
         public func versions(of name: RecordName) -> VersionProbe? { locks?.versions(of: Self.versionFile(name)) }
 
         /// Replaces the complete item.
@@ -63,7 +63,7 @@
             }
         }
 
-        /// Succeeds if there is no such item.
+        /// Removes the record. Succeeds if there is none.
         public func remove(_ name: RecordName) throws(StorageError) {
             try changing(name, isRemoval: true) { () throws(StorageError) in try item(name).remove() }
             // Without this mark, the next reading waits two seconds before it accepts that there is no record.
@@ -93,7 +93,7 @@
             try item(RecordName(hashing: "unreadable \(name.text)")).write(bytes)
         }
 
-        /// The record's canary is read back with its data, and a new one is written.
+        /// Throws if the record's canary is damaged or cannot be read, or if a new item cannot be written and read.
         public func checkCanary(of name: RecordName) throws(StorageError) { try canary.check(name.text) }
 
         /// Takes a file lock, because the Keychain has no locks.
@@ -109,7 +109,8 @@
             }
         }
 
-        /// Without a lock shared by the app and its extensions, both could register or rotate concurrently.
+        /// The error of an access group without a lock directory; nil if there is none. Without a lock that the app and its
+        /// extensions share, both could register or rotate concurrently.
         private var misconfiguration: StorageError? {
             guard let accessGroup, locks == nil else { return nil }
             return StorageError(
@@ -160,7 +161,8 @@
             self.unprotect = unprotect
         }
 
-        /// New files get the protection class of their directory; files of an earlier version may have another one.
+        /// Takes a lock; nil if another holder has it. New files get the protection class of their directory; files of an earlier
+        /// version may have another class.
         func lock(_ name: String) throws(PrivateDirectory.Failure) -> FileLock? {
             try directory.ensureExists()
             unprotect(directory.path)
@@ -190,7 +192,7 @@
         func endChange(of name: String) { directory.removeMarked(name) }
 
         #if canImport(Darwin)
-            /// Best effort: simulators have no classes.
+            /// Removes the file protection, best effort: simulators have no protection classes.
             static let unprotect: @Sendable (_ path: String) -> Void = { path in
                 try? FileManager.default.setAttributes(
                     [.protectionKey: FileProtectionType.none], ofItemAtPath: path)

@@ -4,8 +4,8 @@
     internal import Foundation
     internal import Security
 
-    /// The runtime's keys. A key that a deployed SDK made is used in its place: a Secure Enclave key's representation as a
-    /// Keychain item of service `ai.synheart.auth.fficrypto`, its account the device id.
+    /// The runtime's keys. A key that a deployed SDK made is preferred. That SDK stored the representation of its Secure Enclave
+    /// key as a Keychain item of service `ai.synheart.auth.fficrypto`, with the device id as the account.
     struct RuntimeKeyStore: KeyStore {
         private let base: SecureEnclaveKeyStore
         private let deployed: KeychainSecrets
@@ -69,7 +69,7 @@
             }
         }
 
-        /// Uses the deployed key, or the base's. Only if both find nothing, a second look-up after a pause confirms it.
+        /// Uses the deployed key, or else the base's. If both find nothing, looks again after a pause before it returns nil.
         private func use<Value>(
             _ alias: KeyAlias, _ body: (SecureEnclave.P256.Signing.PrivateKey) throws(KeyStoreError) -> Value,
             orBase: () throws(KeyStoreError) -> Value?

@@ -100,7 +100,7 @@
             }
         }
 
-        /// The Keychain's canary is read back and a new one is written; then the key's canary signs.
+        /// Throws if the Keychain's canary fails its check, or if the key's canary cannot sign.
         ///
         /// A canary key that is not found, or is permanently unusable, is replaced: if the new one is found and signs, the
         /// platform works. A canary that fails otherwise is replaced too, but this check fails.

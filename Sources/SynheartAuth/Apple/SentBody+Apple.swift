@@ -81,7 +81,7 @@
             return true
         }
 
-        /// Returns the stream, once. When it is released, the writing ends.
+        /// Returns the stream. A second call throws. When the stream is released, the writing ends.
         func takeStream() throws -> InputStream {
             let taken = input.withLock { input in
                 defer { input.stream = nil }

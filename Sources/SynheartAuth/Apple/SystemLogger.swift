@@ -8,7 +8,7 @@
         /// A logger.
         public init() {}
 
-        /// Writes the entry. No part of it is private: its types are all that may be logged.
+        /// Writes the entry without redaction: its types hold only values that may be logged.
         public func log(_ entry: LogEntry) {
             let level: OSLogType =
                 switch entry.level {

@@ -25,10 +25,10 @@ extension AttestationProvider {
     /// The default: nil, because every program that shares the record can use the handles.
     public var handleOwner: String? { nil }
 
-    /// No handle.
+    /// The default: nil, because the provider needs no handle.
     public func makeHandle() async throws(AttestationError) -> String? { nil }
 
-    /// No assertions.
+    /// The default: throws `unsupported`.
     public func assertion(handle: String, clientDataHash: [UInt8]) async throws(AttestationError) -> [UInt8] {
         throw AttestationError(.unsupported, reason: "no assertions on this platform")
     }
@@ -77,7 +77,7 @@ public struct AttestationEvidence: Sendable {
     }
 }
 
-/// Why a provider gave no evidence.
+/// The error of a provider that gave no evidence.
 public struct AttestationError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The meaning of the failure for the registration.
     public struct Code: RawRepresentable, Sendable, Hashable, CaseIterable {

@@ -20,11 +20,11 @@ struct AttestationStep: Sendable {
                 isSilent = error.code == .noAnswer
             }
             if failure.remedy == .askProviderAgain { throw pause(failure) }
-            // The host has no evidence but the key's own attestation.
+            // The host has only the key's own attestation, and it names a used challenge.
             if candidate.key.isAttestationSpent, failure.code == .attestationUnavailable {
                 throw RegistrationFailure.keyAttestationSpent(failure)
             }
-            // Apple: after any other error, discard the key id. A missing answer is not an error.
+            // Apple's rule: discard the key id after any error but an unavailable provider. A missing answer is not an error.
             if handle != nil, !isSilent { try await context.record(.attestationKeyForgotten) }
             guard failure.remedy == .newHandle, !hasNewHandle else { throw RegistrationFailure(error: failure) }
             hasNewHandle = true
@@ -67,7 +67,8 @@ struct AttestationStep: Sendable {
 }
 
 extension SynheartAuthError {
-    /// Before there is a handle, failures other than these are treated as a refusal.
+    /// A failure to make a handle. Codes other than `unsupported` and `noAnswer` are treated as a refusal: their remedies need a
+    /// handle.
     static func handleNotMade(_ error: AttestationError) -> SynheartAuthError {
         let code: AttestationError.Code = [.unsupported, .noAnswer].contains(error.code) ? error.code : .refused
         return .provider(AttestationError(code, reason: error.reason))

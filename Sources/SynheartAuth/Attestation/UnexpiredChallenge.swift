@@ -14,7 +14,7 @@ extension IdentityContext {
         guard response.challenge.count >= 32, response.ttlSeconds > 0 else {
             throw SynheartAuthError(.networkError, "the answer is not a challenge")
         }
-        // Counted from before the request was sent, so it never exceeds the service's count.
+        // The life is counted from before the request was sent, so the challenge expires here no later than on the service.
         let life = Duration.seconds(min(response.ttlSeconds, 600))
         return UnexpiredChallenge(bytes: response.challenge, goodUntil: answer.sentAt + life)
     }

@@ -45,7 +45,7 @@ package final class BlockingCalls: Sendable {
         let id: UInt64
         let kind: BlockingCall
         let limit: CallLimit?
-        /// Makes the call, and returns what gives its caller the result.
+        /// Makes the call, and returns a closure that passes the result to the caller.
         let work: @Sendable () -> (@Sendable () -> Void)
         /// Ends the caller's wait without a result.
         let giveUp: @Sendable (_ isCancelled: Bool) -> Void
@@ -162,7 +162,7 @@ package final class BlockingCalls: Sendable {
         thread.async {
             let giveResult = job.work()
             timer?.cancel()
-            // A caller that has its result finds the call ended: the app may be suspended the next moment.
+            // End the call before its caller gets the result: the app may be suspended right after that.
             let actions = self.end(job.id)
             giveResult()
             for action in actions { action() }

@@ -21,8 +21,8 @@ package func withDeadline<Value: Sendable>(
     return value
 }
 
-/// Tracks whether a call may still send, and whether it has. It may not after its deadline or its caller's cancellation: the SDK
-/// sends nothing for a caller that was told that the call failed.
+/// Tracks whether a call may still send a copy, and whether a sent copy may have taken effect. After its deadline or its caller's
+/// cancellation a call sends nothing, because the caller was told that it failed.
 final class CallLife: Sendable {
     /// A copy of the request that is being sent.
     struct Copy: Sendable {
@@ -46,7 +46,7 @@ final class CallLife: Sendable {
         end = clock.continuous + limit
     }
 
-    /// Ends the call before its deadline, and what runs during it.
+    /// Ends the call before its deadline, and cancels the body of `during`.
     func finish() {
         state.withLock { state -> Task<Void, Never>? in
             state.isOver = true
@@ -84,7 +84,7 @@ final class CallLife: Sendable {
         try state.withLock { state throws(SynheartAuthError) in try remaining(state) }
     }
 
-    /// Notes that a copy is being sent, in one step with the check that this is allowed.
+    /// Notes that a copy is being sent. Checks atomically that the call may still send.
     func leave() throws(SynheartAuthError) -> Copy {
         try state.withLock { state throws(SynheartAuthError) in
             let copy = Copy(remaining: try remaining(state), mayHaveHappenedBefore: state.mayHaveHappened)

@@ -22,7 +22,7 @@ protocol RunningTimeHold: Sendable {
     func end()
 }
 
-/// For systems that do not suspend processes.
+/// Running time on systems that do not suspend processes.
 struct UnlimitedTime: RunningTime {
     func begin(_ expire: @escaping @Sendable () -> Void) -> any RunningTimeHold { Hold() }
 

@@ -15,7 +15,8 @@ extension SynheartAuth {
                 storageCalls = BlockingCalls()
             }
         }
-        /// Keeps keys. The SDK uses software keys only if this names them.
+        /// Keeps keys. The SDK uses software keys only if this names them, or in debug builds on platforms without Apple's key
+        /// stores.
         public var keyStore: any KeyStore {
             didSet {
                 own.insert(.keyStore)
@@ -32,10 +33,10 @@ extension SynheartAuth {
         public var sleeper: any Sleeper { didSet { own.insert(.sleeper) } }
         /// Receives log entries. By default the unified logging system on Apple's systems; elsewhere standard error in debug builds.
         public var logger: any AuthLogger { didSet { own.insert(.logger) } }
-        /// The origins besides the auth service for which `send` and `sign` sign: https, or this machine.
+        /// The origins for which `send` and `sign` sign in addition to the auth service: https, or this machine.
         public var origins: Set<RequestOrigin> = []
-        /// Earlier origins of the auth service, if it moved to another host. A record of theirs moves along. The SDK sends nothing to
-        /// them.
+        /// Earlier origins of the auth service, if it moved to another host. The SDK moves a record of an earlier origin to the
+        /// present one. It sends nothing to earlier origins.
         public var aliases: Set<RequestOrigin> = []
         /// An id that the app itself gave this device. Registration sends it; the service stores and displays it, but never
         /// trusts it.

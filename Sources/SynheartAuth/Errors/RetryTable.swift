@@ -6,9 +6,9 @@ internal import AuthContract
 enum RetryTable {
     /// The SDK's own reaction to a failure, once unless noted otherwise. After that it reports the error.
     enum Remedy: Sendable, Hashable, CaseIterable {
-        /// Report the error. A refusal of an app's request is the caller's answer.
+        /// Report the error. If it is the refusal of an app's request, `send` returns that refusal as the answer.
         case none
-        /// Report the error, also where `send` would return another refusal as the answer.
+        /// Report the error. `send` throws it too, and does not return the refusal as the answer.
         case report
         /// Repeat the operation, with the back-off of its ``RetryPolicy``.
         case backOff

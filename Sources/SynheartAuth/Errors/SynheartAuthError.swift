@@ -13,7 +13,7 @@ public struct SynheartAuthError: Error, Sendable {
     public var recovery: Recovery { details.recovery }
     /// Whether the same call may succeed later.
     public var isRetryable: Bool { recovery == .retry }
-    /// How long to wait before another call, if the service or the SDK knows.
+    /// The time to wait before another call, if the service or the SDK knows it.
     public var retryAfter: Duration? { details.retryAfter }
     /// Whether the request of a failed `send` may have taken effect.
     ///

@@ -6,7 +6,7 @@ internal import Bytes
 /// Calls may block. The SDK makes them one at a time, on a separate thread, and waits 30 seconds. After that it abandons the
 /// call, and makes no other call of this kind until it returns.
 public protocol KeyStore: Sendable {
-    /// What protects the keys.
+    /// The protection of the keys.
     var protection: KeyProtection { get }
 
     /// Whether `create` attests the key with the challenge, so that each key belongs to one challenge.
@@ -39,13 +39,13 @@ public protocol KeyStore: Sendable {
 }
 
 extension KeyStore {
-    /// No.
+    /// The default: false.
     public var attestsKeys: Bool { false }
 
-    /// No signer: hardware blocks.
+    /// The default: nil, because signing in hardware blocks.
     public func signer(_ alias: KeyAlias) throws(KeyStoreError) -> KeySigner? { nil }
 
-    /// No canaries: the same answer twice, two seconds apart, is enough.
+    /// The default: has no canaries and succeeds. Then the same answer twice, two seconds apart, is enough.
     public func checkCanaries(of alias: KeyAlias) throws(KeyStoreError) {}
 }
 
@@ -64,7 +64,7 @@ public struct KeySigner: Sendable {
     public func callAsFunction(_ message: [UInt8]) throws(KeyStoreError) -> RequestSignature { try sign(message) }
 }
 
-/// What protects a key.
+/// The protection of a key.
 public enum KeyProtection: String, Sendable, Hashable, CaseIterable {
     /// Apple's Secure Enclave.
     case secureEnclave = "secure-enclave"
@@ -74,7 +74,7 @@ public enum KeyProtection: String, Sendable, Hashable, CaseIterable {
     case software
 }
 
-/// Why a key store failed: one answer of the platform. The SDK decides what follows for the identity (``Code``).
+/// The failure of a key store: one answer of the platform. The SDK decides what follows for the identity (``Code``).
 public struct KeyStoreError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The kinds of answers. The SDK believes `notFound`, `failed` and codes of the host's own only after a second such answer at
     /// least two seconds later, if then the canaries work.

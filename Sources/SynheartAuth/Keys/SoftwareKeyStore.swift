@@ -71,7 +71,7 @@ public struct SoftwareKeyStore: KeyStore {
         }
     }
 
-    /// A canary file is written and read back.
+    /// Throws unless a canary file can be written and read back.
     public func checkCanaries(of alias: KeyAlias) throws(KeyStoreError) {
         do throws(PrivateDirectory.Failure) { try directory.check() } catch {
             throw KeyStoreError(.unavailable, status: Int(error.number), reason: error.storageError.reason)
@@ -94,14 +94,14 @@ public struct SoftwareKeyStore: KeyStore {
 
     private static func file(_ alias: KeyAlias) -> String { "\(RecordName(hashing: alias.text).text).key" }
 
-    /// A file that cannot be read says nothing about its key.
+    /// Always `unavailable`: a file that cannot be read does not prove that its key is lost.
     private static func failure(_ failure: PrivateDirectory.Failure) -> KeyStoreError {
         KeyStoreError(.unavailable, status: Int(failure.number), reason: failure.storageError.reason)
     }
 }
 
-/// The key store of a platform without hardware, until the configuration names one. It knows no keys, so it must not say that one is
-/// gone: that would end the identity of a key in the store that the configuration lacks.
+/// The key store of a platform without hardware, until the configuration names one. Every call fails: `notFound` would end an
+/// identity whose key is in the store that the configuration does not name.
 struct NoKeyStore: KeyStore {
     let protection = KeyProtection.hostKeystore
 

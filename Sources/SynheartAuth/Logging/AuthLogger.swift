@@ -12,7 +12,7 @@ public protocol AuthLogger: Sendable {
 public struct LogEntry: Sendable, Hashable {
     /// The severity.
     public enum Level: String, Sendable, Hashable, CaseIterable {
-        /// For the SDK's developers. No event has it today.
+        /// A detail for the SDK's developers. No event has this level today.
         case debug
         /// Normal progress.
         case info
@@ -40,7 +40,7 @@ public struct LogEntry: Sendable, Hashable {
         case rotationFailed
         /// The identity was deleted from the device.
         case identityReset
-        /// The identity has another state. The entry has both.
+        /// The state of the identity has changed. The entry has the states before and after.
         case stateChanged
         /// An operation of the app failed. The entry has the error's code.
         case operationFailed

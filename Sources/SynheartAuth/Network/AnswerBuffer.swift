@@ -45,7 +45,7 @@ final class AnswerBuffer: Sendable {
 
     /// - Parameters:
     ///   - limit: The most bytes on the disk.
-    ///   - flow: Pauses (false) or continues the exchange, by turns. It runs under the buffer's lock.
+    ///   - flow: Pauses (false) or continues (true) the exchange. It runs under the buffer's lock.
     ///   - stop: Ends the exchange.
     init(
         limit: Int = AnswerBuffer.usualLimit, flow: @escaping @Sendable (_ isFlowing: Bool) -> Void = { _ in },
@@ -98,7 +98,7 @@ final class AnswerBuffer: Sendable {
         }
     }
 
-    /// Ends the answer: with nil if it is complete.
+    /// Ends the answer. `error` is nil if the answer is complete.
     func end(_ error: TransportError?) {
         update { if $0.ending == nil { $0.ending = error.map { .broken($0) } ?? .whole } }
     }
@@ -166,7 +166,8 @@ final class AnswerBuffer: Sendable {
             }
         }
         guard let piece = (piece ?? nil) ?? nil else {
-            // A read that comes back later takes its piece with it, so nothing after it may be read.
+            // A read that returns after the deadline removes its piece from the file, so the bytes after that piece must not be
+            // read.
             cancel()
             throw TransportError("the answer's temporary file cannot be read")
         }

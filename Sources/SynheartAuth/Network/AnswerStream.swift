@@ -72,6 +72,6 @@ extension AnswerStream: Hashable {
     /// Whether they are the same stream.
     public static func == (left: AnswerStream, right: AnswerStream) -> Bool { left === right }
 
-    /// By identity.
+    /// Hashes the identity of the stream.
     public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }

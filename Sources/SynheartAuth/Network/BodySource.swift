@@ -7,7 +7,7 @@ public import Foundation
 public final class BodySource: Sendable {
     /// Opens the app's stream. It may block.
     let original: @Sendable () throws -> InputStream
-    /// The copy of a signed body that the source is; nil for the app's own source.
+    /// The copy of a signed body that this source reads; nil for the app's own source.
     let copy: BodyCopy?
     private let sent = Locked<SentBody?>(nil)
 
@@ -48,7 +48,7 @@ extension BodySource: Hashable {
     /// Whether they are the same source.
     public static func == (left: BodySource, right: BodySource) -> Bool { left === right }
 
-    /// By identity.
+    /// Hashes the identity of the source.
     public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }
 

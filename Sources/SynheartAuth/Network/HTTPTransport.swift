@@ -6,7 +6,7 @@ public import AuthContract
 /// A transport sends a request once. It never sends it again by itself, not even when a connection fails, because a second copy
 /// may take effect too.
 public protocol HTTPTransport: Sendable {
-    /// Sends the request. Throws if no answer came, or one that is larger than the request allows, or if the request cannot be
+    /// Sends the request. Throws if no answer came, if the answer is larger than the request allows, or if the request cannot be
     /// sent as it is. If the request streams its answer, returns with the answer's head, or with the complete body as bytes.
     func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse
 }
@@ -32,9 +32,9 @@ public struct TransportRequest: Sendable, Hashable {
     public let headers: HeaderFields
     /// The body; empty if there is none, or if `bodyFile` or `bodySource` has it.
     public let body: [UInt8]
-    /// The path of a file to send as the body, in pieces; nil if it is no file.
+    /// The path of a file to send as the body, in pieces; nil if the body is not a file.
     public let bodyFile: String?
-    /// The source of a body to send in pieces; nil if it is bytes or a file.
+    /// The source of a body to send in pieces; nil if the body is bytes or a file.
     public let bodySource: BodySource?
     /// The limit of the whole exchange; for `SynheartAuth.send`, of the whole call, recoveries included.
     public let deadline: Duration
@@ -100,9 +100,9 @@ public struct TransportResponse: Sendable, Hashable {
     public let status: Int
     /// The header lines.
     public let headers: HeaderFields
-    /// The body, without transfer coding; empty if it is `stream`.
+    /// The body, without transfer coding; empty if the body is in `stream`.
     public let body: [UInt8]
-    /// The body of a streamed answer; nil if it is `body`.
+    /// The body of a streamed answer; nil if the body is in `body`.
     public let stream: AnswerStream?
 
     /// An answer with its body in memory.
@@ -128,7 +128,7 @@ public struct TransportResponse: Sendable, Hashable {
     }
 }
 
-/// No answer came. It is unknown whether the request took effect, unless `isUnsendable`.
+/// The failure of an exchange. The request may have taken effect, unless `isUnsendable`.
 public struct TransportError: Error, Sendable, Hashable, CustomStringConvertible {
     /// An explanation for logs.
     public let description: String

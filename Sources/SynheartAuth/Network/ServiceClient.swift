@@ -8,14 +8,14 @@ struct ServiceClient: Sendable {
     let sleeper: any Sleeper
     let isDevelopment: Bool
 
-    /// No answer of the service is larger.
+    /// The size limit of an answer's body in bytes. The service sends no larger one.
     private static let maximumAnswer = 64 * 1024
 
     /// A 2xx answer.
     struct Response: Sendable {
         let headers: HeaderFields
         let body: [UInt8]
-        /// When the request was sent, on the continuous clock.
+        /// The time when the request was sent, on the continuous clock.
         let sentAt: Duration
         /// The service's time, if the answer names it.
         let serverTime: UnixTime?
@@ -30,7 +30,7 @@ struct ServiceClient: Sendable {
         }
     }
 
-    /// The longest exchange that teaches the clock.
+    /// The longest exchange from which the SDK learns the clock.
     static let longestRoundTrip = Duration.seconds(60)
 
     /// The result of an exchange, and its information about the clock, also after a failure.
@@ -66,7 +66,8 @@ struct ServiceClient: Sendable {
         let receivedAt = clock.wallMilliseconds
         let roundTrip = clock.continuous - sentAt
         let serverTime = ServiceVerdict.serverTime(answer)
-        // Half of a long round trip, as of a process that was suspended meanwhile, says little about the way back.
+        // The offset assumes that the way back took half of the round trip. That is a bad guess for a long one, such as of a
+        // process that was suspended meanwhile.
         let offset = serverTime.flatMap { time in
             roundTrip > Self.longestRoundTrip
                 ? nil : ClockOffset(serverTime: time, receivedAt: receivedAt, roundTrip: roundTrip)

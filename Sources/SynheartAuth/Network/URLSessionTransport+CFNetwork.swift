@@ -8,7 +8,7 @@
         static func isSafe(for method: String) -> Bool { !["PUT", "DELETE"].contains(method.uppercased()) }
     }
 
-    /// How URLSession sends the stream of a body.
+    /// The way in which URLSession sends the stream of a body.
     enum BodyStreams {
         /// Keeps the `Content-Length` instead of chunks, so that a truncated body is never taken for a complete one.
         static let keepLength = true

@@ -9,9 +9,9 @@
         static func isSafe(for method: String) -> Bool { false }
     }
 
-    /// How URLSession sends the stream of a body.
+    /// The way in which URLSession sends the stream of a body.
     enum BodyStreams {
-        /// It always sends chunks.
+        /// False: URLSession always sends chunks.
         static let keepLength = false
     }
 

@@ -6,9 +6,9 @@
     #endif
 
     extension URLSessionTransport {
-        /// A transport over other sessions of the same configuration: on this platform tasks have no separate delegates, and each
-        /// request needs a new connection. Cookies are those of the configuration. Answers are not cached, and redirects are not
-        /// followed.
+        /// A transport over new sessions with this session's configuration: on this platform tasks have no separate delegates,
+        /// and each request needs a new connection. Cookies are those of the configuration. Answers are not cached, and redirects
+        /// are not followed.
         public convenience init(session: URLSession) {
             let configuration = session.configuration.copy() as? URLSessionConfiguration ?? .ephemeral
             configuration.urlCache = nil

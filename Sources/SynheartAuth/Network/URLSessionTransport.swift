@@ -43,8 +43,9 @@ public final class URLSessionTransport: HTTPTransport {
 
     /// A transport with sessions of this configuration.
     ///
-    /// It must have no cache on Linux: swift-corelibs-foundation stops the process when a task is cancelled that has just begun. It
-    /// looks into the cache on another queue, and the task may have left its session by then (its issue 3296).
+    /// On Linux the configuration must have no cache. When a task is cancelled that has just begun, swift-corelibs-foundation
+    /// stops the process: it looks into the cache on another queue, and the task may have left its session by then (its issue
+    /// 3296).
     init(_ configuration: URLSessionConfiguration) {
         shared = Self.open(configuration)
         self.configuration = configuration
@@ -226,7 +227,7 @@ final class URLSessionExchanges: NSObject, URLSessionDataDelegate {
         if let buffer = streaming.withLock({ $0[dataTask.taskIdentifier] }) { return buffer.append(Array(data)) }
         let isTooLarge = running.withLock { running in
             guard var exchange = running.removeValue(forKey: dataTask.taskIdentifier) else { return false }
-            // A host may set any limit.
+            // A host may set any limit, even a negative one.
             let room = max(0, max(0, exchange.limit) - exchange.body.count)
             let isTooLarge = data.count > room
             exchange.body.append(contentsOf: data.prefix(room))

@@ -10,7 +10,7 @@ public struct FileStorage: RecordStorage {
     /// The directory, as given.
     public var path: String { directory.path }
 
-    /// A link, a file that others can access, and an I/O error are returned as unavailable.
+    /// Reads the record. A link, a file that others can access, and an I/O error are `unavailable`.
     public func read(_ name: RecordName) -> StorageReading {
         do throws(PrivateDirectory.Failure) {
             return try directory.read(Self.file(name)).map { .found($0) } ?? .absent
@@ -41,7 +41,7 @@ public struct FileStorage: RecordStorage {
         }
     }
 
-    /// A canary file is written and read back.
+    /// Throws unless a canary file can be written and read back.
     public func checkCanary(of name: RecordName) throws(StorageError) {
         try withStorageError { () throws(PrivateDirectory.Failure) in try directory.check() }
     }

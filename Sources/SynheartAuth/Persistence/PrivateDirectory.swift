@@ -145,7 +145,7 @@ struct PrivateDirectory: Sendable {
     /// Removes a temporary file unless a writer has locked it.
     private func removeLeftover(_ file: String) throws(Failure) -> Bool {
         let descriptor = open(file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
-        // A link, or gone already.
+        // The file is a link, or is already gone.
         guard descriptor >= 0 else { return false }
         defer { close(descriptor) }
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { return false }

@@ -33,10 +33,10 @@ public protocol RecordStorage: Sendable {
 }
 
 extension RecordStorage {
-    /// No probe.
+    /// The default: no probe.
     public func versions(of name: RecordName) -> VersionProbe? { nil }
 
-    /// No canary.
+    /// The default: has no canary and succeeds.
     public func checkCanary(of name: RecordName) throws(StorageError) {}
 
     /// Takes a lock, and calls `pause` after each failed attempt.
@@ -109,7 +109,7 @@ public struct StorageError: Error, Sendable, Hashable, CustomStringConvertible {
         self.saysAbsent = saysAbsent
     }
 
-    /// Whether the disk or the user's part of it is full: ENOSPC, EDQUOT, or Apple's errSecDiskFull. Such a failure is temporary.
+    /// Whether the disk or the user's quota is full: ENOSPC, EDQUOT, or Apple's errSecDiskFull. Such a failure is temporary.
     var isFull: Bool { [Int(ENOSPC), Int(EDQUOT), -34].contains(status) }
 
     /// Reason and status, for logs.

@@ -155,12 +155,12 @@ struct Registrar: Sendable {
     }
 }
 
-/// Why an attempt failed, and whether another one follows.
+/// The failure of an attempt, which determines whether another attempt follows.
 struct RegistrationFailure: Error {
     let error: SynheartAuthError
     let remedy: RetryTable.Remedy
     let forgetsKey: Bool
-    /// The attestation provider is unavailable. After the pause the attempt can continue.
+    /// The pause after which this attempt continues, if the attestation provider is unavailable; nil otherwise.
     let pause: Pause?
 
     struct Pause: Sendable {

@@ -18,7 +18,7 @@ struct RegistrationAttempt: Sendable {
     struct Candidate: Sendable {
         let challenge: UnexpiredChallenge
         let key: SigningKey
-        /// How often the attestation provider was unavailable for them.
+        /// The number of times that the attestation provider was unavailable for this key and challenge.
         var refusals = 0
     }
 

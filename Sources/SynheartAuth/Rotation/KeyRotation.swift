@@ -4,7 +4,7 @@ public import AuthContract
 public struct KeyRotation: Sendable, Hashable {
     /// The device id, which does not change.
     public let deviceId: String
-    /// When the new key became the current one, on the service's clock.
+    /// The time when the new key became the current one, on the service's clock.
     public let effectiveAt: UnixTime
 
     /// Memberwise initializer.

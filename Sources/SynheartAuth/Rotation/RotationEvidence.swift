@@ -36,10 +36,10 @@ struct RotationEvidenceStep: Sendable {
             let assertion = try await context.assertion(clientDataHash: nonce.bytes)
             return RotationEvidence(challenge: challenge.bytes, assertion: assertion)
         } catch {
-            // A thief of the signing key could attest a phone of their own, so the service refuses a new App Attest
-            // key then.
+            // After a compromise the service refuses a new App Attest key: a thief of the signing key could attest a phone of
+            // their own.
             guard error.remedy == .rebind, pending.reason != .compromise else { throw error }
-            // Otherwise the answer would not show which of two copies took effect.
+            // Do not bind a new key while an earlier copy may take effect: the answer would not show which of the two copies did.
             guard pending.lastCopy == nil else {
                 throw SynheartAuthError(.rotationFailed, "an earlier copy of the rotation may still take effect")
             }
@@ -68,7 +68,7 @@ struct RotationEvidenceStep: Sendable {
                 return evidence
             } catch {
                 guard error.remedy != .askProviderAgain else { throw error }
-                // Apple: after any other error, discard the key id. A missing answer is not an error.
+                // Apple's rule: discard the key id after any error but an unavailable provider. A missing answer is not an error.
                 if handle != nil, (error.cause as? AttestationError)?.code != .noAnswer {
                     try await context.ledger.apply(.rotationHandleForgotten)
                 }

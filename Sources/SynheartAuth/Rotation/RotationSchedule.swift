@@ -1,6 +1,7 @@
 internal import AuthContract
 
-/// When a key is due: after 90 days, minus up to 9 days by device id, so that devices registered together rotate apart.
+/// The rule for when a key is due: after 90 days, minus up to 9 days by device id, so that devices registered together rotate
+/// at different times.
 enum RotationSchedule {
     static let age: Int64 = 90 * 86_400
     static let jitter: Int64 = 9 * 86_400

@@ -16,7 +16,8 @@ extension Rotator {
     /// The current key according to the status, requested with the old key, or with the new one if the old one is refused or lost;
     /// nil if both are refused.
     ///
-    /// If no key can assert as the status demands, it is the key whose signature the service accepts. The old one may be in its overlap.
+    /// If no key can assert as the status demands, the result is the key whose signature the service accepts. That may be the old
+    /// key during its overlap.
     ///
     /// - Throws: `KEY_INVALIDATED` if the old key is lost and the new one gets no status. In that case the identity has no key.
     func currentKey(
@@ -56,7 +57,8 @@ extension Rotator {
         do throws(SynheartAuthError) {
             return try await context.signedCall(.status, record: record, alias: alias, asserting: asserting).read()
         } catch {
-            // The record keeps no suspicion about the new App Attest key, so a failure that repeats would never end.
+            // Ask without an assertion. The record keeps no suspicion about the new App Attest key, so no number of failures
+            // would end the attempts.
             guard error.remedy == .rebind || asserting.key != nil && error.code == .attestationFailed else {
                 throw error
             }

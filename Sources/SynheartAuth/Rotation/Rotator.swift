@@ -8,7 +8,7 @@ internal import Bytes
 struct Rotator: Sendable {
     let context: IdentityContext
 
-    /// How long the service may accept a copy: ten minutes after its timestamp, and five more for clock differences.
+    /// The seconds for which the service may accept a copy: ten minutes after its timestamp, and five more for clock differences.
     static let lifeOfACopy: Int64 = 15 * 60
 
     /// One attempt. Afterwards the identity is in `registered`, whatever the outcome.
@@ -71,7 +71,8 @@ struct Rotator: Sendable {
         let isChainNeeded = context.configuration.keyStore.attestsKeys
         if isChainNeeded { try await forgetKey() }
         let newKey = try await makeKey(for: deviceID, challenge: isChainNeeded ? challenge.bytes : nil)
-        // Its assertion's counter must arrive in order too.
+        // The assertion in the body has a counter that must arrive in order, so the rotation waits for the running requests with
+        // assertions.
         let waitLimit = SerialTaskQueue.WaitLimit.forAssertions(.seconds(30), context.sleeper)
         return try await context.assertions.run(waitLimit) { () async throws(SynheartAuthError) in
             try await send(newKey, deviceID, record, try await evidence.make(for: newKey.publicKey, challenge))

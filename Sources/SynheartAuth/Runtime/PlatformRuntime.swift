@@ -26,10 +26,10 @@ struct PlatformRuntime: Sendable {
     /// The limit of the attestation provider's two calls together.
     private static let attestationLimit = Duration.seconds(30)
     private static let creation = Locked(())
-    // 30 seconds together, the limit of every call of a provider.
+    // 30 seconds in total, the limit of every call of a provider.
     private static let turnAttempts = 3_000
     private static let turnPause = Duration.milliseconds(10)
-    /// 1.9 seconds together.
+    /// The pauses between attempts: 1.9 seconds in total.
     private static let loadPauses: [Duration] = [100, 200, 400, 600, 600].map { .milliseconds($0) }
 
     func generateKey(_ deviceID: String) -> String? {
@@ -118,7 +118,8 @@ struct PlatformRuntime: Sendable {
         (try? secrets.write(Array(value.utf8), service: service, key: key)) != nil
     }
 
-    /// The result has no value for "unavailable", so it waits first.
+    /// Returns nil for an absent secret, and after repeated attempts also for an unavailable storage, because the result has no
+    /// other value for that.
     func secureLoad(_ service: String, _ key: String) -> String? {
         for delay in Self.loadPauses.map(Optional.init) + [nil] {
             switch secrets.read(service: service, key: key) {

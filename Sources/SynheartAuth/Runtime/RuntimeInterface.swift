@@ -38,13 +38,13 @@ public func synheart_native_key_exists(_ deviceID: UnsafePointer<CChar>?) -> Int
     RuntimeHostRegistry.host.keyExists(deviceID)
 }
 
-/// 0 if the key is deleted, or there was none.
+/// 0 if the key is deleted, or there was none; otherwise another value.
 @_cdecl("synheart_native_swift_delete_key")
 public func synheart_native_delete_key(_ deviceID: UnsafePointer<CChar>?) -> Int32 {
     RuntimeHostRegistry.host.deleteKey(deviceID)
 }
 
-/// 0 if the text is stored in the platform's secure storage.
+/// 0 if the text is stored in the platform's secure storage; otherwise another value.
 @_cdecl("synheart_native_swift_secure_store")
 public func synheart_native_secure_store(
     _ service: UnsafePointer<CChar>?, _ key: UnsafePointer<CChar>?, _ value: UnsafePointer<CChar>?
@@ -60,7 +60,7 @@ public func synheart_native_secure_load(
     RuntimeHostRegistry.host.secureLoad(service, key)
 }
 
-/// 0 if the text is deleted, or there was none.
+/// 0 if the text is deleted, or there was none; otherwise another value.
 @_cdecl("synheart_native_swift_secure_delete")
 public func synheart_native_secure_delete(
     _ service: UnsafePointer<CChar>?, _ key: UnsafePointer<CChar>?

@@ -72,7 +72,7 @@ struct AuthenticatedSend: Sendable {
             await applyDemands(of: answer)
             let verdict = verdict(answer)
             guard let verdict else {
-                // Only then was the request verified, so that the service refuses lower schemes from now on.
+                // The service verified the request only in this case, and refuses lower schemes from now on.
                 if answer.status < 500, ServiceVerdict.refusal(answer) == nil {
                     await context.noteScheme(sent.scheme, sent.record)
                 }
@@ -108,7 +108,7 @@ struct AuthenticatedSend: Sendable {
         let scheme: SignatureScheme
         /// The record when the copy was signed.
         let record: IdentityRecord
-        /// When that was, on the continuous clock.
+        /// The time when signing began, on the continuous clock.
         let signedAt: Duration
     }
 
@@ -129,7 +129,8 @@ struct AuthenticatedSend: Sendable {
         let answer =
             try await asserts
             ? context.sendAsserting(sign) { signed throws(SynheartAuthError) in
-                // At its turn, in a task of the line, which does not end with the call.
+                // The queue's task runs this at the request's turn, and does not end with the call. `during` cancels the exchange
+                // when the call ends.
                 try await life.during { () async throws(SynheartAuthError) in
                     try await exchange(signed.fields, scheme)
                 }
@@ -180,7 +181,7 @@ struct AuthenticatedSend: Sendable {
                 return .failure(error)
             }
         }
-        // In a separate task: the body breaks on the transport's thread, and ending the exchange may wait for that thread.
+        // Cancel in a separate task: the body breaks on the transport's thread, and ending the exchange may wait for that thread.
         body.whenBroken { Task { exchange.cancel() } }
         let result = await withTaskCancellationHandler {
             await exchange.value

@@ -14,7 +14,8 @@ final class OriginDemands: Sendable {
 
     private let origins = Locked<[RequestOrigin: Demands]>([:])
 
-    /// The most prefixes, and paths, of one origin. More are forgotten, and cost a refused request each.
+    /// The largest number of prefixes, and of paths, for one origin. Further ones are not remembered, and cost a refused request
+    /// each time.
     private static let limit = 64
 
     /// Whether a request to this path needs an assertion.

@@ -230,7 +230,7 @@ final class IdentityContext: Sendable {
         }
     }
 
-    /// Raises the device's scheme floor after a request under this scheme: the service does too.
+    /// Raises the device's scheme floor after a request under this scheme, because the service raises it too.
     func noteScheme(_ scheme: SignatureScheme, _ record: IdentityRecord) async {
         guard scheme > record.schemeFloor, let now = try? await ledger.load(), now.deviceID == record.deviceID else {
             return
@@ -257,7 +257,7 @@ extension SynheartAuthError {
         SynheartAuthError(.keyInvalidated, "the key is gone; registerDevice makes a new one")
     }
 
-    /// This error for a clock that is further off than the SDK may learn.
+    /// The error that replaces this one if the clock is off by more than the SDK may learn.
     var unlearnableClock: SynheartAuthError {
         SynheartAuthError(
             .clockTooFarOff, "the device's clock is off, and by more than can be corrected", cause: self,

@@ -24,7 +24,7 @@ struct IdentityLedger: Sendable {
         try checkOrigin(of: record)
         let move = IdentityEvent.authOriginMoved(to: authOrigin)
         do throws(SynheartAuthError) {
-            // Written at once: a later version of the app may no longer name the alias.
+            // Write the move at once: a later version of the app may no longer name the alias.
             return try await apply(move)
         } catch {
             // On a full disk, signing goes on. The next load tries again.

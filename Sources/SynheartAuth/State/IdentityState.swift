@@ -60,7 +60,7 @@ enum StateTable {
         // Failures before the request is sent: an expired challenge, a refused attestation.
         Row(.challengeReceived, .failure, .unregistered),
         Row(.keyReady, .failure, .unregistered),
-        // Only resetDeviceIdentity.
+        // Only `resetDeviceIdentity` causes the following transitions.
         Row(.unregistered, .reset, .unregistered),
         Row(.challengeReceived, .reset, .unregistered),
         Row(.keyReady, .reset, .unregistered),

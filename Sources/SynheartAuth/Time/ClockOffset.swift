@@ -35,6 +35,6 @@ struct ClockOffset: Sendable, Hashable {
         return UnixTime(rest < 0 ? seconds - 1 : seconds)
     }
 
-    /// Whether the difference to another offset matters. Header times have whole seconds, so less than 2 s does not.
+    /// Whether the offsets differ by at least 2 s. Smaller differences are rounding: header times have whole seconds.
     func isNews(comparedTo other: ClockOffset) -> Bool { abs(milliseconds - other.milliseconds) >= 2000 }
 }

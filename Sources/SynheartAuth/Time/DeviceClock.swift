@@ -11,7 +11,7 @@ public protocol DeviceClock: Sendable {
 
 /// The operating system's clocks.
 public struct SystemClock: DeviceClock {
-    // The moment from which `continuous` counts.
+    // The zero of `continuous`.
     private static let start = ContinuousClock.now
 
     /// The clocks of this process.
@@ -28,7 +28,7 @@ public struct SystemClock: DeviceClock {
 }
 
 extension Duration {
-    /// Whole milliseconds, clamped to more than 100,000 years.
+    /// Whole milliseconds. The seconds are clamped to a range of more than 100,000 years either way.
     package var wholeMilliseconds: Int64 {
         let (seconds, attoseconds) = components
         let clamped = max(-4_000_000_000_000, min(4_000_000_000_000, seconds))

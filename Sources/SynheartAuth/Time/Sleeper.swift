@@ -4,11 +4,11 @@ public protocol Sleeper: Sendable {
     func sleep(for duration: Duration, _ purpose: SleepPurpose) async throws
 }
 
-/// Why the SDK waits.
+/// The purpose of a wait.
 public enum SleepPurpose: Sendable, Hashable, CaseIterable {
-    /// For the next attempt.
+    /// The pause before the next attempt.
     case retry
-    /// For another process or task.
+    /// The wait for another process or task.
     case turn
     /// The delay after which a call is treated as hung.
     case deadline

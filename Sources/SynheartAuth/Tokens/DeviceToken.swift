@@ -13,10 +13,10 @@ public struct DeviceToken: Sendable, Hashable {
 }
 
 extension DeviceToken: CustomStringConvertible, CustomReflectable {
-    /// Without the token.
+    /// A description without the token.
     public var description: String { "DeviceToken(remaining: \(remaining))" }
 
-    /// Without the token.
+    /// A mirror without the token.
     public var customMirror: Mirror { Mirror(self, children: ["remaining": remaining]) }
 }
 
@@ -24,7 +24,7 @@ extension DeviceToken: CustomStringConvertible, CustomReflectable {
 struct TokenCache: Sendable {
     struct Entry: Sendable {
         let token: String
-        /// When the token was requested, on the continuous clock.
+        /// The time when the token was requested, on the continuous clock.
         let fetchedAt: Duration
         let life: Duration
         /// The thumbprint of the key that the token names. After a rotation a new token is due.

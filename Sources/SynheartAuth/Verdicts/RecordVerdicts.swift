@@ -32,7 +32,7 @@ final class RecordSuspicions: Sendable {
         }
     }
 
-    /// When this process first saw the suspicion of another process; zero for an earlier process.
+    /// The time when this process first saw the suspicion of another process; zero for an earlier process.
     func seen(_ suspicion: Suspicion?) -> Duration {
         suspicion.flatMap { suspicion in others.withLock { $0.seen[suspicion] } } ?? .zero
     }

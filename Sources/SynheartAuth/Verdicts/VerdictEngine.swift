@@ -80,8 +80,7 @@ enum VerdictEngine {
     /// The minimum time between two answers, on a clock that never jumps.
     static let interval = Duration.seconds(2)
 
-    /// How long until a suspicion may be confirmed. A suspicion of an earlier process is dated to the start of this
-    /// one.
+    /// The time until a suspicion may be confirmed. A suspicion of an earlier process is dated to the start of this process.
     ///
     /// - Parameter seen: When this process first saw the suspicion of another running process; zero for an earlier process.
     static func remaining(_ suspicion: Suspicion, _ now: ProcessTime, seen: Duration = .zero) -> Duration {
@@ -121,7 +120,7 @@ struct ProcessID: Sendable, Hashable {
 /// A moment of this process.
 struct ProcessTime: Sendable, Hashable {
     let process: ProcessID
-    /// How long the process has run.
+    /// The time since the start of the process.
     let running: Duration
 }
 

@@ -47,7 +47,7 @@ public struct SchemeTwoHeaders: Sendable {
         deviceID = try DeviceID(fields.one(HeaderName.deviceID))
     }
 
-    /// The signature base of the request, if it was sent to this origin in this form.
+    /// The signature base of a request with these headers, if it was sent with this method to this origin and target.
     public func base(
         method: String, origin: RequestOrigin, target: RequestTarget
     ) throws(ContractError) -> SignatureBase {

@@ -1,6 +1,6 @@
 /// The parameters of a scheme 2 signature (RFC 9421 section 2.3): these five and no others. The signature covers them.
 public struct SchemeTwoParameters: Sendable, Hashable {
-    /// When the signature was made, on the signer's clock.
+    /// The time when the signature was made, on the signer's clock.
     public let created: UnixTime
     /// The nonce: 1 to 128 visible ASCII characters, opaque to the verifier.
     public let nonce: String

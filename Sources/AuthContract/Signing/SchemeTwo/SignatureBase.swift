@@ -8,7 +8,7 @@ public struct SignatureBase: Sendable, Hashable {
     /// The signature base of a request.
     ///
     /// - Parameters:
-    ///   - method: The method as sent. Case counts.
+    ///   - method: The method as sent. Upper and lower case differ.
     ///   - origin: The destination.
     ///   - target: Path and query as sent. A missing query is signed as an empty one.
     ///   - contentDigest: The digest of the body, also of an empty one.
