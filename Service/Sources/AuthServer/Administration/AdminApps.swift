@@ -98,7 +98,8 @@ extension AdminAPI {
         return record
     }
 
-    /// An unusable record is a mistake of the caller. For example, an anchor is not a certificate.
+    /// Turns the error of an unusable record into the refusal of a malformed request. For example, an anchor is not a
+    /// certificate.
     private func usable(_ change: () async throws -> Bool) async throws -> Bool {
         do {
             return try await change()
@@ -136,7 +137,7 @@ extension AdminRequest {
 }
 
 extension AdminRequest {
-    /// A record without the member does not lift the demands, because it may be an older file.
+    /// Refuses a record that omits the demands while the app has some. It may be an older file, so only null lifts them.
     fileprivate func requireLifted(_ demands: [KeyPolicy.Compromise], by record: AppRecord) throws(Refusal) {
         guard !demands.isEmpty, record.keys.compromises.isEmpty,
             body.optionalValue("keys")?.object?["compromise"] != .null

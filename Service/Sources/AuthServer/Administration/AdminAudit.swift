@@ -12,9 +12,9 @@ extension AdminAPI {
     /// A page ends at 4 MiB, so it may have fewer events than `limit`. With a `code` of devices' events, it may have none, and the
     /// next page still has some.
     ///
-    /// A page is the last one if no earlier event matches `app_id` and `device_id`: events of other apps decide nothing. With `code`,
-    /// `next_before` follows from the number of the log's last event, whichever app that one is of. `followAudit` tells this number
-    /// too.
+    /// Only earlier events that match `app_id` and `device_id` decide whether a page is the last one, never events of other
+    /// apps. With `code`, `next_before` depends on the number of the log's last event, whatever its app is. `followAudit`
+    /// returns this number too.
     func queryAudit(_ request: AdminRequest) async throws -> APIResponse {
         let limit = Int(try request.query.integer("limit", in: 1...1000) ?? 100)
         let app = try request.narrowedApp()
@@ -46,8 +46,8 @@ extension AdminAPI {
             ]))
     }
 
-    /// Whether the newest of these events before this number is not older than `since`; false if there is none. If a clock was set
-    /// back, an event before it may be newer, and is not found.
+    /// Whether the newest event of this app and device before this number is dated at `since` or later; false if there is none.
+    /// If a clock was set back, an earlier event may be dated later. Such an event is not found.
     private func hasEvents(
         of app: AppID?, _ device: DeviceID?, before sequence: Int64, since: UnixTime?
     ) async throws -> Bool {

@@ -11,8 +11,8 @@ extension AdminAPI {
         if query.deviceID == nil, query.deviceHash == nil, query.status != .pending {
             query.appID = try request.narrowedApp()
         } else {
-            // The apps are a condition of the store, which decodes no device of another app: to this credential there is none. It may
-            // pass over devices of others. The number of pending ones is bounded for each app.
+            // The store filters by the credential's apps, so it decodes no device of another app. The search may pass over rows
+            // of other apps. For pending devices, their number is bounded for each app.
             query.appID = try request.namedApp()
             query.scope = request.caller.scope
         }

@@ -35,7 +35,7 @@ extension AdminAPI {
             ]))
     }
 
-    /// The sums as series, the largest first; nil: they are more than an answer has.
+    /// The sums as series, the largest first; nil: there are more sums than an answer may have.
     private static func series(of sums: [VerdictSum], over span: HistorySpan) -> [HistorySeries]? {
         guard sums.count <= maximumCounts else { return nil }
         return Dictionary(grouping: sums, by: \.texts).map { texts, sums in

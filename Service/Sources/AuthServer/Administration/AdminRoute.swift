@@ -75,7 +75,7 @@ package enum AdminRoute: String, CaseIterable, Sendable {
     package var method: String { row.method }
     /// The whole path, with parameters in braces.
     package var template: String { Self.base + row.path }
-    /// The path under the first name of recordings, which also works in 1.x; nil: the route has one path.
+    /// The path under the former name of recordings, which also works in 1.x; nil: the route has only one path.
     package var formerTemplate: String? {
         template.contains("/recordings") ? template.replacing("/recordings", with: "/evidence") : nil
     }

@@ -104,7 +104,7 @@ extension AdminAPI {
         return webhook
     }
 
-    /// Another administrator may have changed the webhook meanwhile, also its apps.
+    /// Refuses a webhook whose version changed meanwhile, or that the caller may no longer access.
     private static func requireStill(_ webhook: Webhook, for request: AdminRequest) throws(Refusal) {
         try request.precondition.check(webhook)
         guard request.mayAccess(webhook) else { throw unknownWebhook(webhook.id) }
@@ -115,7 +115,7 @@ extension AdminAPI {
         return Refusal(.notFound, reason, hint: reason)
     }
 
-    /// Nil: every code.
+    /// The codes that the body names; nil: it has no `events`.
     private static func codes(_ body: JSONFields) throws -> Set<AuditEvent.Code>? {
         try body.optionalStrings("events").map { words in
             guard !words.isEmpty else { throw ContractError("events must have a code, or be left out for all") }

@@ -68,7 +68,7 @@ private struct CountLine: Hashable {
 }
 
 extension CountedVerdict {
-    /// The verdict of a sum that has its texts; nil: a kind of a newer version.
+    /// The verdict that the texts of a sum describe; nil: its kind is of a newer version.
     fileprivate init?(_ sum: VerdictSum) {
         guard let kind = sum.texts[.kind].flatMap(Kind.init(rawValue:)), let code = sum.texts[.code] else { return nil }
         self.init(

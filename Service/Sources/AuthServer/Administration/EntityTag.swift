@@ -78,8 +78,8 @@ enum Precondition: Sendable {
     /// Refuses a version that the header does not name.
     ///
     /// - Parameters:
-    ///   - tag: the version of now.
-    ///   - what: what has it, for the log: never an id of a device.
+    ///   - tag: the current version of the record.
+    ///   - what: the name of the record for the log, which is never an id of a device.
     func check(_ tag: EntityTag, of what: String) throws(Refusal) {
         guard case .oneOf(let tags) = self, !tags.contains(tag.description) else { return }
         throw Refusal(.preconditionFailed, "If-Match names another version of \(what)")

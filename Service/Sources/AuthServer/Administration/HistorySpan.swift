@@ -8,9 +8,9 @@ struct HistorySpan: Equatable {
     /// Seconds of a step.
     let step: Int64
 
-    /// The number of steps that the default step does not exceed.
+    /// The largest number of steps if the step is chosen by default.
     private static let defaultCount: Int64 = 180
-    /// The largest number of steps: 48 hours of minutes, begun within one.
+    /// The largest number of steps: the minutes of 48 hours, and one more because the span may begin within a minute.
     private static let maximumCount = Int(VerdictHistory.minutesKept / VerdictHistory.minute) + 1
     /// The last second of the year 9999.
     private static let latest = UnixTime(253_402_300_799)
@@ -20,7 +20,7 @@ struct HistorySpan: Equatable {
     /// - Parameters:
     ///   - since: nil: 24 hours before the end.
     ///   - until: nil: now.
-    ///   - step: seconds, a part of a day; nil: chosen by the length.
+    ///   - step: seconds, a divisor of a day; nil: chosen by the length of the span.
     init(since: UnixTime?, until: UnixTime?, step: Int64?, now: UnixTime) throws(ContractError) {
         let end = until ?? now
         let start = since ?? end - 86_400

@@ -8,7 +8,7 @@ internal import Yams
 package struct ConfigurationFile: Sendable {
     /// The path, which errors name as the source of a value.
     package let path: String
-    /// Values by name: of a key, or of a secret's `_file`.
+    /// Values by name: the name of a key, or the name of a secret with `_file` appended.
     let values: [String: JSONValue]
     /// The known line numbers of the names, from 1.
     private let lines: [String: Int]

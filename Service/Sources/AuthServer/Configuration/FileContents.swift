@@ -3,8 +3,8 @@ internal import Foundation
 /// Reads whole files that a person names: regular files, pipes such as `<(…)` and `/dev/fd/3`, devices. The size is bounded,
 /// and a named pipe without a writer is an error, not a hang.
 package enum FileContents {
-    /// Why a file cannot be read. The text has no path: the caller knows it, and a secret may have been given as the path by
-    /// mistake.
+    /// The reason why a file cannot be read. The text has no path: the caller knows it, and a secret may have been given as the
+    /// path by mistake.
     package struct Failure: Error, Sendable, Hashable, CustomStringConvertible {
         package let description: String
         /// The system's error, if there is one.
@@ -19,7 +19,7 @@ package enum FileContents {
     /// Reads a file.
     ///
     /// - Parameters:
-    ///   - path: where it is.
+    ///   - path: the path of the file.
     ///   - maximum: the largest size, in bytes.
     package static func read(_ path: String, maximum: Int) throws(Failure) -> [UInt8] {
         // Non-blocking: `open` would wait for the writer of a named pipe.

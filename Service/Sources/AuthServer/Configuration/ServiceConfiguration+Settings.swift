@@ -76,7 +76,7 @@ extension ServiceConfiguration {
         get throws(ConfigurationError) {
             let texts = texts(.otherOrigins)
             do {
-                // A signature is checked with each key.
+                // A signature may be checked with each origin, so their number is bounded.
                 guard texts.count <= 16 else { throw ContractError("must be at most 16 origins") }
                 return try texts.map { try RequestOrigin($0) }
             } catch {
@@ -140,7 +140,7 @@ extension ServiceConfiguration {
     /// The folder of the audit log's archives; nil: events are not archived.
     package var auditArchive: AuditArchiveFolder? { text(.auditArchive).map { AuditArchiveFolder($0) } }
 
-    /// Whether no replica of PostgreSQL is promoted that may lack an acknowledged commit.
+    /// Whether every replica of PostgreSQL that is promoted has all acknowledged commits.
     package var isFailoverLossless: Bool { value(.losslessFailover).bool ?? false }
 
     /// The age in days from which audit events are archived; nil: no events are.

@@ -168,8 +168,8 @@ package struct ServiceConfiguration: Sendable {
         return Setting(key: key, value: value, origin: .file(path), secretFile: path)
     }
 
-    /// The secrets whose files are in the store, or may be, because the package's unit is installed and the store is root's
-    /// alone. None if systemd started this process with credentials.
+    /// The secrets whose files are in the credential store. If the package's unit is installed and only root can read the
+    /// store, all secrets, because their files may be there. None if systemd started this process with credentials.
     private static func withheld(in store: String, _ environment: [String: String]) -> Set<ConfigurationKey> {
         guard environment["CREDENTIALS_DIRECTORY"] == nil else { return [] }
         var about = stat()

@@ -2,7 +2,7 @@ internal import Foundation
 
 /// Reads a file that a setting names.
 enum SettingsFile {
-    /// Why a file cannot be read, as the end of a sentence that begins with its path.
+    /// The reason why a file cannot be read, as the end of a sentence that begins with its path.
     struct Unreadable: Error, CustomStringConvertible {
         let description: String
     }

@@ -156,7 +156,7 @@ package struct AuthServer: Sendable {
         _ onSecondSignal: @escaping @Sendable () -> Void
     ) async throws {
         guard stopsOnSignals else { return try await group.run() }
-        // Before the ready line is printed: a signal right after it must not kill the process.
+        // Trap the signals before the ready line is printed: a signal right after it must not kill the process.
         let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask { try await group.run() }
@@ -174,7 +174,7 @@ package struct AuthServer: Sendable {
         }
     }
 
-    // Not a Hummingbird `Application`: its logger and date for each request cost a tenth of a signature verification.
+    // Do not use a Hummingbird `Application`: its logger and date for each request cost a tenth of a signature verification.
     private func listener(
         _ name: String, _ responder: some ListenerResponder, host: String, port: Int, certificate: TLSCertificate?,
         _ listeners: ListenerReadiness

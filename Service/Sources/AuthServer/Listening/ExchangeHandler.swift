@@ -183,7 +183,7 @@ enum WireTranslation {
     ///
     /// - Parameter scheme: `https` behind a TLS handler, else `http`.
     static func request(_ head: HTTPRequestHead, scheme: String) -> HTTPRequest? {
-        // NIO's name for it lacks the hyphen, and the signature covers the method.
+        // NIO's name for M-SEARCH lacks the hyphen, and the signature covers the method.
         let name = head.method == .MSEARCH ? "M-SEARCH" : head.method.rawValue
         guard let method = HTTPRequest.Method(name), hasOneLength(head) else { return nil }
         var fields = HTTPFields()

@@ -17,7 +17,7 @@ extension ServerMetrics: ListenerMetrics {}
 final class OpenConnections: Sendable {
     private struct Counts: Sendable {
         var all = 0
-        /// By address, an IPv6 address by its /64 network.
+        /// The number of connections by peer address. An IPv6 address stands for its /64 network.
         var byPeer: [ClientAddress: Int] = [:]
         var loggedAt: ContinuousClock.Instant?
     }

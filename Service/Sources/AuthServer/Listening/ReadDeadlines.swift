@@ -57,7 +57,7 @@ final class ConnectionDeadline {
     /// Notes the first byte of a request.
     func beginHead() {
         switch phase {
-        // The deadline of the first head counts from the connection's start.
+        // The time for the first head began with the connection.
         case .opened: phase = .head
         case .idle: enter(.head)
         case .head, .body, .answer: break

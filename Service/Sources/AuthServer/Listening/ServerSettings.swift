@@ -15,7 +15,7 @@ package struct ServerSettings: Sendable {
     /// Whether an address other than loopback may be served without TLS and without trusted proxies.
     package var insecureHTTP = false
     package var operations = OperationsSettings()
-    /// A listener that serves only `/metrics`, `/healthz` and `/readyz`, besides the operations listener; nil: none.
+    /// A listener that serves only `/metrics`, `/healthz` and `/readyz`, in addition to the operations listener; nil: none.
     package var metrics: MetricsListenerSettings?
     /// The origin at which clients reach the public listener, for the description of the API; nil: unknown.
     package var publicOrigin: String?

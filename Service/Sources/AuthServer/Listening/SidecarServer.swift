@@ -17,7 +17,7 @@ package struct SidecarServer: Sendable {
     /// The addresses that the server listens at, as `HOST:PORT`.
     package struct Addresses: Sendable {
         package let requests: String
-        /// Nil if there is no operations listener.
+        /// The address of the operations listener; nil: there is none.
         package let operations: String?
     }
 

@@ -58,7 +58,7 @@ struct RequestLog: Sendable {
     }
 }
 
-/// When the next warning of each kind is due. Clients can cause any number of refusals that may point to a wrong
+/// The times of the next warnings, by kind. Clients can cause any number of refusals that may point to a wrong
 /// set-up.
 private final class WarningPace: Sendable {
     private struct Kind: Hashable {

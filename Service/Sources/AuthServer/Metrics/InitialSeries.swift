@@ -44,7 +44,7 @@ enum InitialSeries {
     /// The outcomes of `/verify` for an app in mode `enforce`.
     static let verdicts = [APIResponse.verified] + judged.map(\.rawValue).sorted()
 
-    /// The outcomes in mode `observe`, if only the service's own failures refuse.
+    /// The outcomes of `/verify` in mode `observe`, in which only the service's own failures refuse a request.
     private static let observed = judged.filter { $0.httpStatus < 500 }.map(APIResponse.observed)
 
     /// Platform and result of registrations.

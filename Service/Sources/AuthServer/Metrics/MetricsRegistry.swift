@@ -11,7 +11,7 @@ package final class MetricsRegistry: Sendable {
     /// The kind of a family.
     package enum Kind: Sendable {
         case counter, gauge
-        /// With the upper bounds of its buckets.
+        /// A histogram, with the upper bounds of its buckets.
         case histogram([Double])
 
         fileprivate var name: String {

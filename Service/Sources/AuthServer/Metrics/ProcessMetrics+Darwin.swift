@@ -1,6 +1,6 @@
 #if canImport(Darwin)
     extension ProcessMetrics {
-        /// Nil: the service runs on Linux.
+        /// Returns nil: the figures are read on Linux only, where the service runs.
         static func read() -> ProcessMetrics? { nil }
     }
 #endif

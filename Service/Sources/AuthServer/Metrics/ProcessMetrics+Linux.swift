@@ -2,7 +2,7 @@
     internal import Foundation
 
     extension ProcessMetrics {
-        /// From `/proc/self` (proc(5)); nil if it cannot be read.
+        /// Reads the figures from `/proc/self` (proc(5)); nil if that fails.
         static func read() -> ProcessMetrics? {
             guard let stat = text("/proc/self/stat"), let end = stat.lastIndex(of: ")") else { return nil }
             // The second field is the name in parentheses. It may contain anything, so count fields from its end.

@@ -13,7 +13,7 @@ struct RiskMetricCounts: Sendable {
 
         func devices(in range: Range) -> Int { counts.reduce(0) { range.contains($1.key) ? $0 + $1.value : $0 } }
 
-        /// Nil if the app has no threshold.
+        /// The number of devices with a metric above the threshold; nil if the app has no threshold.
         var overThreshold: Int? {
             threshold.map { threshold in counts.reduce(0) { $1.key > threshold ? $0 + $1.value : $0 } }
         }

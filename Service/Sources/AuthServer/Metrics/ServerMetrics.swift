@@ -130,7 +130,7 @@ package struct ServerMetrics: Sendable {
         case ErrorCode.invalidAttestation.rawValue: judgement = "refused"
         case ErrorCode.providerUnavailable.rawValue: judgement = "unavailable"
         case _ where RegistrationStatus(rawValue: result) != nil: judgement = "accepted"
-        // The request was refused before or after its proof was verified, for another reason.
+        // Not counted: the request was refused before or after its proof was verified, for another reason.
         default: return
         }
         registry.count(Name.attestations, [("provider", Self.provider(of: request)), ("result", judgement)])

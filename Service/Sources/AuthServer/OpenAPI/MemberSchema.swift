@@ -34,7 +34,7 @@ extension JSONType {
 }
 
 extension JSONMemberDescription {
-    /// The JSON Schema of the member. `null` counts as absent, unless the member is required.
+    /// The JSON Schema of the member. `null` is treated as absent, unless the member is required.
     var schema: JSONValue {
         var schema = type.schema.object ?? JSONObject()
         if !isRequired {

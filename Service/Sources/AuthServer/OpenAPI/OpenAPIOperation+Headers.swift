@@ -4,14 +4,14 @@ internal import StrictJSON
 
 /// The headers of an operation, in its request and in each of its responses.
 extension OpenAPIOperation {
-    /// The headers of the request, besides those that carry a credential.
+    /// The headers of the request, except those that carry a credential.
     var headerParameters: [JSONValue] {
         var names: [(String, description: String?)] = []
         if security == .deviceSignature || security == .forwardingCredential {
             names += Self.signatureHeaders.map { ($0, nil) }
         }
         if security == .forwardingCredential {
-            // For other operations that a device signs, the security scheme describes it.
+            // For other operations that a device signs, the security scheme describes this header.
             names.append((HeaderName.signature, nil))
             names += ForwardedRequest.Field.allCases.map { ($0.rawValue, $0.explanation) }
         }

@@ -22,7 +22,7 @@ struct OpenAPIOperation: Sendable {
     var queryNames: [String] = []
     /// The largest `limit` of the query.
     var mostElements: Int64 = 1000
-    /// The errors of the operation, besides those that every operation has.
+    /// The errors of the operation, in addition to those of every operation.
     var errors: Set<ErrorCode> = []
 
     /// How the caller authenticates.

@@ -143,7 +143,7 @@ package struct PageAnswer: Sendable {
     /// The path for the log, with the names of parameters in place of values; nil: the request is not logged, such as one for a
     /// stylesheet.
     package var route: String?
-    /// Why the request was refused, for the log; nil: it was accepted.
+    /// The reason why the request was refused, for the log; nil: it was accepted.
     package var refusal: Refusal?
 
     /// Memberwise initializer.

@@ -19,9 +19,9 @@ package struct PageService: Sendable {
     /// One check of `/readyz`.
     package struct Check: Sendable, Hashable {
         package let name: String
-        /// Why the service cannot serve requests; nil: it can.
+        /// The reason why the service cannot serve requests; nil: it can.
         package let failure: String?
-        /// Which requests are refused although the service works; nil: none.
+        /// The requests that are refused although the service works; nil: none.
         package let degraded: String?
         /// When the degraded state ends; nil: unknown.
         package let until: UnixTime?

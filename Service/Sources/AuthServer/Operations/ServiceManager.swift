@@ -9,7 +9,7 @@
     ///
     /// This is the protocol of sd_notify(3) without its library: one datagram for each state.
     package struct ServiceManager: Sendable {
-        /// What the service tells its manager.
+        /// A state that the service reports to its manager.
         package enum State: String, Sendable {
             /// The listeners accept connections.
             case ready = "READY=1"

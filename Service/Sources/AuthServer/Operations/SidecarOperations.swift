@@ -34,7 +34,7 @@ struct SidecarOperations: ListenerResponder {
         }
     }
 
-    /// In the form of the service's own `/readyz`.
+    /// The response to `/readyz`, in the form of the service's own.
     private var readyz: APIResponse {
         let isAccepting = !stopping.hasBegun
         let reason = degraded()

@@ -30,7 +30,7 @@ struct Outcome {
     /// Whether this is a verdict on a request that another service received. An error in the caller's own request, such as a wrong
     /// credential, is not a verdict.
     var isVerdict: Bool {
-        // A comparison with nil copies both.
+        // Match patterns: a comparison with nil would copy both values.
         guard case .some = credential, case .some = judgement else { return false }
         return true
     }

@@ -77,7 +77,7 @@ extension Request {
     func bytes(
         upTo limit: Int, within room: BodyBudget.Share, over connection: ConnectionContext
     ) async throws -> [UInt8] {
-        // The decoder has refused a second one.
+        // The decoder has refused a second Content-Length.
         let length = headers.first { $0.name == .contentLength }?.value
         if let length = length.flatMap({ Int($0) }), length > limit {
             throw Refusal(.payloadTooLarge, "\(length) bytes")

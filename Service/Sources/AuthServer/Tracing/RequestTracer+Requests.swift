@@ -45,10 +45,10 @@ extension Optional<RequestTracer> {
 }
 
 extension TraceSpan {
-    /// Adds what the log line of the request has, without the reason of a refusal.
+    /// Adds the data of the request's log line, except the reason of a refusal.
     func add(_ outcome: Outcome, _ answer: APIResponse, method: String) {
         let route = outcome.route
-        // A method is the client's text.
+        // The client chooses the text of the method, so do not record an unknown one.
         let method = route?.methods.contains(method) == true ? method : "_OTHER"
         operationName = route.map { "\(method) \($0.rawValue)" } ?? "unknown"
         updateAttributes { attributes in

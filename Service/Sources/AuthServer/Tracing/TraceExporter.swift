@@ -99,7 +99,7 @@ package final class TraceExporter: Sendable {
             for await _ in wakes where !Task.isCancelled { await sendAll(within: settings.deadline) }
             group.cancelAll()
         }
-        // Not in this task, whose cancellation would also cancel the requests.
+        // Send in a separate task: the cancellation of this one would also cancel the requests.
         await Task { await sendAll(within: settings.flush) }.value
     }
 
@@ -143,7 +143,7 @@ package final class TraceExporter: Sendable {
     ///
     /// There is no retry: during one the queue would fill up, and new spans are more useful than old ones.
     ///
-    /// - Returns: why the collector did not accept it; nil: it did.
+    /// - Returns: the reason why the collector did not accept the batch; nil: it did.
     private func send(_ batch: [TraceSpan.Record], within limit: Duration) async -> String? {
         do {
             let status = try await transport.post(

@@ -28,8 +28,8 @@ public struct AndroidApp: Sendable, Hashable {
         case keyAttestation = "key_attestation"
         /// Both proofs.
         case both
-        /// At least one. A failed proof causes a refusal. A proof that its provider could not check does not, if the other one
-        /// verified.
+        /// At least one verified proof. A proof that fails refuses the registration. A proof that its provider could not check
+        /// does not, if the other proof verified.
         case either
     }
 

@@ -15,7 +15,8 @@ extension AppRecord {
         beside others: OtherApps, at now: UnixTime, by actor: String, masking mask: SecretMask
     ) throws(ContractError) -> AuditEvent {
         try requireOwnAudiences(beside: others)
-        // The same rule as for the audiences. `TokenIssuer` checks again, because two changes can run concurrently.
+        // The reverse of `requireOwnAudiences`: no other app may issue tokens for this app's id. `TokenIssuer` checks again,
+        // because two changes can run concurrently.
         for other in others.records where other.signature.tokenAudiences.contains(appID.text) {
             throw ContractError("app_id: \(appID) is one of the token_audiences of \(other.appID)", code: .conflict)
         }
@@ -48,8 +49,8 @@ extension AppRecord {
         let demands = keys.compromises
         let isKept = current.keys.compromises.allSatisfy { old in
             demands.contains { new in
-                // A demand applies from `keysBefore` on. If it started later than today, it would release the keys that the old
-                // demand affects.
+                // A demand applies from `keysBefore` on. If that time were later than now, the keys that the old demand affects
+                // would be released until then.
                 new.keysBefore >= old.keysBefore && new.keysBefore <= max(old.keysBefore, now)
                     && new.rotateBy <= old.rotateBy
             }

@@ -35,8 +35,8 @@ extension AppRecord {
         return objects
     }
 
-    /// Reads and checks a record. `recordings` is another name of its `evidence`, which is the one that is written; both at
-    /// once are refused.
+    /// Reads and checks a record. `recordings` is another name for the member `evidence`: a record with both is refused, and
+    /// `json(secrets:)` writes only `evidence`.
     public init(_ fields: JSONFields) throws {
         let recordings = "recordings"
         try fields.allowOnly(Self.appRecordNames + [recordings])
@@ -241,7 +241,7 @@ extension KeyPolicy.Compromise: JSONPolicy {
             "keys_before", \.keysBefore, .time,
             .advanced("Keys that were registered or rotated to before this must rotate, from this time on.")
         ).required(),
-        // Otherwise every such key would have expired before its device learned of the demand.
+        // With an earlier `rotate_by`, every such key would have expired before its device learned of the demand.
         JSONMember(
             "rotate_by", \.rotateBy, .time,
             .advanced(

@@ -66,7 +66,7 @@ public struct SignaturePolicy: Sendable, Hashable {
     public var pathPrefixStrip: String?
     /// `scheme://host[:port]` or `host[:port]` that scheme 2 requests may be sent to; empty: scheme 2 is refused.
     public var authorities: [String] = []
-    /// The audiences that a device token may be for, besides the app id. Never the id of another app.
+    /// The audiences that a device token may be for, in addition to the app id. Never the id of another app.
     public var tokenAudiences: [String] = []
     /// The `typ` of device tokens.
     public var tokenType: TokenType = .device
@@ -94,7 +94,8 @@ public struct SignaturePolicy: Sendable, Hashable {
 
 /// The life of a key, and how it is replaced.
 public struct KeyPolicy: Sendable, Hashable {
-    /// The age in days at which a key must rotate; nil: none. It counts from the last rotation, or else from the registration.
+    /// The age in days at which a key must rotate; nil: no limit. The age starts at the last rotation, or else at the
+    /// registration.
     public var maximumAgeDays: Int64?
     /// The days after `maximumAgeDays` in which the key may still rotate.
     public var graceDays: Int64 = 7
@@ -152,7 +153,7 @@ public struct RegistrationPolicy: Sendable, Hashable {
     public enum ProviderOutage: String, Sendable, Hashable, CaseIterable {
         /// The device waits as `pending`. The proof is kept, sealed, for 24 hours, and judged when the provider answers again.
         case pending
-        /// The registration is `PROVIDER_UNAVAILABLE`. The default.
+        /// The registration is refused with `PROVIDER_UNAVAILABLE`. The default.
         case refuse
     }
 }

@@ -1,6 +1,6 @@
 extension AppRegistry {
-    /// The widest future window of all apps, in seconds. After a loss of history, the app with it refuses requests for the
-    /// longest time.
+    /// The widest future window of all apps, in seconds. After a loss of history, the app with this window refuses requests for
+    /// the longest time.
     ///
     /// The largest possible value if the records cannot be read.
     package func widestFutureWindow() async -> Int64 {

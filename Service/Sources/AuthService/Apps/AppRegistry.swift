@@ -110,7 +110,7 @@ public final class AppRegistry: Sendable {
         return (records, unreadable)
     }
 
-    /// Adds an app. False if its id is taken.
+    /// Adds an app. Returns false if its id is taken.
     public func add(_ record: AppRecord, actor: String) async throws -> Bool {
         try requireStorable(record)
         let event = try record.adding(
@@ -119,8 +119,8 @@ public final class AppRegistry: Sendable {
         return try await store.insert(try sealed(record), recording: event)
     }
 
-    /// Replaces an app's record. False if there is none, or it is not `expected`. Throws if the channel changes and the app has
-    /// devices.
+    /// Replaces an app's record. Returns false if the app has no record, or if its record is not `expected`. Throws if the
+    /// channel changes and the app has devices.
     ///
     /// - Parameters:
     ///   - record: the new record.
@@ -178,8 +178,8 @@ public final class AppRegistry: Sendable {
         return OtherApps(ids: others.map(\.appID), records: opening ? others.compactMap { try? opened($0) } : [])
     }
 
-    /// Throws if a record cannot be used, or not be stored. Stores and the audit log bound what they read back, and one event has the
-    /// record before and after a change.
+    /// Throws if a record cannot be used, or not be stored. Stores and the audit log limit the size of the data that they read
+    /// back, and one event has the record before and after a change.
     private func requireStorable(_ record: AppRecord) throws {
         try check(record)
         let bytes = JSONValue.object(record.json(secrets: .plain)).bytes.count
@@ -200,7 +200,7 @@ public final class AppRegistry: Sendable {
             record, stored: StoredApp(appID: record.appID, sealedJSON: ""), providers: providers, roots: roots)
     }
 
-    /// Removes an app. False if it has devices, does not exist, or its record is not `expected` (nil: any).
+    /// Removes an app. Returns false if the app has devices or does not exist, or if its record is not `expected` (nil: any).
     /// `AuthService.removeApp` also forgets its credentials.
     func remove(_ id: AppID, ifStill expected: AppRecord?, actor: String) async throws(StoreError) -> Bool {
         defer { forget() }

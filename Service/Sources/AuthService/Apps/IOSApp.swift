@@ -8,7 +8,7 @@ public struct IOSApp: Sendable, Hashable {
     public var policy: AppAttestPolicy
     /// Further roots in PEM, only on channels dev and staging.
     public var trustAnchors: [String] = []
-    /// Path prefixes on which a request must carry an assertion. Excludes ``assertionsRequiredExcept``.
+    /// Path prefixes on which a request must carry an assertion. Cannot be combined with ``assertionsRequiredExcept``.
     public var assertionsRequiredOn: [String] = []
     /// Path prefixes on which a request need not carry an assertion, while every other path demands one. Nil: this list is not
     /// used. This list is safer than the other, because a forgotten path is protected.
@@ -46,7 +46,7 @@ extension IOSApp: JSONPolicy {
             .advanced("A risk metric above this flags the device. A flag never refuses a request.")),
     ]
 
-    /// Refuses lists of paths that exclude each other, or that protect less than they seem to.
+    /// Refuses a record with both lists of paths, and a list that protects less than it seems to.
     func check() throws(ContractError) {
         guard assertionsRequiredOn.isEmpty || assertionsRequiredExcept == nil else {
             throw ContractError("ios.assertions_required_on and ios.assertions_required_except exclude each other")

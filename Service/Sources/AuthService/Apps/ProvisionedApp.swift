@@ -31,8 +31,9 @@ public final class ProvisionedApp: Sendable {
         authorities = try Set(record.signature.authorities.map { try RequestOrigin(authorityOfApp: $0) })
     }
 
-    /// Whether scheme 2 can be used on the service's own routes. It cannot if no backend accepts it: the first such request would
-    /// raise the device's floor, and the backends accept scheme 1 alone. An app that demands scheme 2 has nothing to lose.
+    /// Whether scheme 2 can be used on the service's own routes. It cannot if no backend accepts it: the first such request
+    /// would raise the device's floor, and the backends accept scheme 1 alone. An app that demands scheme 2 refuses scheme 1
+    /// anyway.
     var hasSchemeTwo: Bool { !authorities.isEmpty || record.signature.minimumScheme == .two }
 
     /// Verifies the proofs of a registration.

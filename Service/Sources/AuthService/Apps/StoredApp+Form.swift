@@ -18,7 +18,7 @@ extension StoredApp {
             (self.masked, self.sealed, self.widerUntil) = (masked, sealed, widerUntil)
         }
 
-        /// Nil if the text is damaged.
+        /// Parses a stored record's text. Nil if the text is damaged.
         init?(_ text: [UInt8]) {
             guard let object = (try? JSONValue(parsing: text, limits: Self.limits))?.object,
                 let masked = object["record"],
@@ -45,12 +45,12 @@ extension SignaturePolicy {
     ///
     /// - Parameters:
     ///   - before: the policy that this one replaces.
-    ///   - stored: the record with `before`, which may have been narrowed shortly before.
+    ///   - stored: the stored record that has the policy `before`. Its window may have been narrowed shortly before, too.
     ///   - now: the time of the change.
     func widerUntil(after before: SignaturePolicy, _ stored: StoredApp, at now: UnixTime) -> UnixTime? {
         let narrowed =
             futureWindowSeconds < before.futureWindowSeconds
-            // Another node judges by the record before for some seconds.
+            // For some seconds, another node still judges by the previous record.
             ? now + before.futureWindowSeconds + ClaimHistory.clockTolerance : nil
         return [narrowed, stored.form?.widerUntil].compactMap(\.self).filter { $0 >= now }.max()
     }

@@ -1,12 +1,12 @@
 internal import AuthContract
 
-/// The decisions that an app record would make about past requests, of whose verdicts only counts are kept.
+/// The decisions that an app record would make about past requests for which only counts of verdicts are kept.
 ///
 /// A count has platform, scheme, code and app version, but neither the device nor its proof. So these findings cover only the
 /// record's members that decide by those four.
 extension WhatIf {
-    /// The finding about a request to another service, or a registration, that passed. Nil: it would pass, or it did not pass
-    /// then.
+    /// The finding about a past request to another service, or about a past registration. Nil if the record would let it pass,
+    /// or if it did not pass then.
     package func finding(about counted: CountedVerdict) -> Finding? {
         guard Self.hasPassed(counted) else { return nil }
         switch counted.kind {
@@ -16,7 +16,8 @@ extension WhatIf {
         }
     }
 
-    /// Whether it was a request to another service that passed, also under observation, or a registration that was accepted.
+    /// Whether the verdict is about a request to another service that passed (also under observation), or about an accepted
+    /// registration.
     package static func hasPassed(_ counted: CountedVerdict) -> Bool {
         switch counted.kind {
         case .verification: counted.code == "verified" || observed(counted) != nil

@@ -10,7 +10,7 @@ package import Verification
 /// A device's row has its proven assurance, not its attestation. So the findings cover only the row: the policy may refuse a
 /// registration for other reasons too. Recorded refusals are judged again with ``AppRecord/proofPolicy(of:)``.
 package struct WhatIf: Sendable {
-    /// What would be decided.
+    /// The event about which the record decides.
     package enum Stage: String, Sendable, Hashable, CaseIterable {
         /// The device's next request to another service.
         case request

@@ -13,7 +13,7 @@ public struct AuditArchiveFolder: Sendable {
     static let maximumBytes = 16 << 20
     /// A larger file is not read.
     private static let maximumRead = 64 << 20
-    /// Seconds after which an unfinished file counts as abandoned.
+    /// Seconds after which an unfinished file is treated as abandoned.
     private static let longestWriting: TimeInterval = 3600
 
     /// The folder at this path. It must exist before an archive is written.
@@ -127,7 +127,7 @@ public struct AuditArchiveFolder: Sendable {
         return await offloading { access(path, R_OK) == 0 }
     }
 
-    /// Why an archive cannot be read.
+    /// The reason why an archive cannot be read.
     enum ReadFailure: Error {
         case missing
         case malformed
@@ -174,7 +174,7 @@ public struct AuditArchiveFolder: Sendable {
 }
 
 extension StoredAuditEntry {
-    /// Nil unless the line has exactly the members of an event.
+    /// Reads an event of a line. Nil unless the line has exactly the members of an event.
     fileprivate init?(_ object: JSONObject) {
         // The outer optional: whether the member is present, and then null or text.
         func optional(_ name: String) -> String?? {

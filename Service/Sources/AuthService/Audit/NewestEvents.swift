@@ -1,16 +1,16 @@
 package import AuthContract
 
-/// What the newest events of the log say of this node's clock.
+/// The result of comparing the newest events of the audit log with this node's clock.
 package enum NewestEvents: Sendable, Hashable {
-    /// None is dated more than `ClaimHistory.clockTolerance` after the clock.
+    /// No event is dated more than `ClaimHistory.clockTolerance` after the clock.
     case agree
-    /// The newest is, or at least half of them are: the clock is this many seconds behind. It would refuse honest clients and accept
-    /// old requests.
+    /// The newest event is dated later than that, or at least half of the events are: the clock is this many seconds behind. It
+    /// would refuse honest clients and accept old requests.
     case clockBehind(Int64)
-    /// Fewer are, up to this many seconds: a clock was ahead when they were written.
+    /// Fewer events are dated later than that, by up to this many seconds: a clock was ahead when they were written.
     case someAhead(Int64)
 
-    /// The number of events. The latest ones may already have the dates of a wrong clock.
+    /// The number of events to compare. One is not enough: the latest ones may already have the dates of a wrong clock.
     private static let count = 100
 
     /// Compares the newest events of a log with a clock's time.
@@ -22,7 +22,7 @@ package enum NewestEvents: Sendable, Hashable {
             self = .agree
             return
         }
-        // A node that writes with a slow clock has newer events that agree with it, so the newest one is not enough.
+        // If this node's clock is slow, its own new events agree with it. So the newest event alone is not enough.
         let isNewestLate = leads.first.map { $0 > ClaimHistory.clockTolerance } ?? false
         self = isNewestLate || late.count * 2 >= leads.count ? .clockBehind(longest) : .someAhead(longest)
     }

@@ -1,4 +1,4 @@
-/// Why a backup is refused.
+/// The reason why a backup is refused.
 package struct BackupError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The kind of a fault.
     package enum Code: Sendable, Hashable {

@@ -2,10 +2,10 @@ internal import Crypto
 
 /// The frames of a backup: pieces of 64 KiB, each sealed with AES-256-GCM.
 ///
-/// A frame's nonce is its number and whether it is the last one. So frames that were removed, repeated or moved, a cut end and
-/// bytes after the end are detected (STREAM, Hoang, Reyhanitabar, Rogaway and Vizár 2015, as age uses it).
+/// A frame's nonce is its number and whether it is the last one. So the reader detects frames that were removed, repeated or
+/// moved, a cut end, and bytes after the end (STREAM, Hoang, Reyhanitabar, Rogaway and Vizár 2015, as age uses it).
 enum BackupFrame {
-    /// The bytes of each frame but the last, which may be shorter.
+    /// The number of content bytes in each frame. The last frame may have fewer.
     static let size = 64 << 10
     static let tagSize = 16
 

@@ -13,7 +13,8 @@ struct BackupHeader: Sendable, Hashable {
     let salt: [UInt8]
 
     private static let label = "synheart-auth-backup/"
-    /// A version that cannot read the frames, the lines or the meaning of a column must not accept the next number.
+    /// Increase this number if older versions cannot read the frames, the lines or the meaning of a column: they then refuse
+    /// the backup.
     private static let format = "1"
     /// The longest line that is read, without its end.
     static let maximumLength = 256

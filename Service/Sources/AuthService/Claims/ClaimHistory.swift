@@ -10,8 +10,8 @@ extension ReplayClaim {
 /// A replay store's knowledge of its past: the request times whose claims it may lack, and until when.
 ///
 /// A pure value that holds the rules of the protocol's *Loss of history*. A store reports to it its purges, its clock readings
-/// and its losses. Before a store looks for a claim, it asks for `refusal`: a request of a time that the history does not know is
-/// refused, because its claims may have been taken.
+/// and its losses. Before a store looks for a claim, it asks for `refusal`: a request dated at a time that the history does not
+/// know is refused, because its claims may have been taken.
 public struct ClaimHistory: Sendable, Hashable {
     /// Seconds for which a node may make claims after it began to read which store keeps them. So a store that was replaced gets
     /// no claim later than this.
@@ -20,8 +20,8 @@ public struct ClaimHistory: Sendable, Hashable {
     public static let clockTolerance: Int64 = 30
     /// The largest difference between the clocks of two nodes, in seconds: one is ahead of the store, the other behind.
     package static let nodesApart = 2 * clockTolerance
-    /// The smallest future window that a loss covers, in seconds. Claims that are dated further ahead can be on the disk before
-    /// they are answered (`mustBeDurable`).
+    /// The smallest future window that a loss covers, in seconds. A store can write claims that are dated further ahead to disk
+    /// before it answers (`mustBeDurable`).
     package static let leastWindow: Int64 = 5
     /// One second less than `leastWindow`, because a loss of power may also lose the record of the clock's last second.
     private static let durableAhead = leastWindow - 1
@@ -71,8 +71,9 @@ public struct ClaimHistory: Sendable, Hashable {
     /// The latest reading of the clock that is not known to be wrong; nil: there is none.
     package var latestReading: Int64? { clock.latest }
 
-    /// Whether a claim must be on the disk before it is answered. After a loss of power, the last recorded reading bounds the dates
-    /// of the lost claims: no request dated further ahead was answered, and none at a reading more than a second ahead of it.
+    /// Whether a claim must be on the disk before the store answers. All other claims may be lost with the power. The last
+    /// recorded reading then bounds their dates: they are dated at most `durableAhead` after a reading that is at most one
+    /// second after the recorded one.
     ///
     /// - Parameter durable: the latest reading whose record is on the disk.
     package func mustBeDurable(timestamp: UnixTime, now: UnixTime, durable: Int64) -> Bool {
@@ -177,9 +178,9 @@ public struct ClaimHistory: Sendable, Hashable {
     ///
     /// If the clock steps soon after a restore, the loss is repeated around this reading.
     ///
-    /// If it reveals wrong readings, the dates of the claims that these lost are refused: claims that were purged too early, and
-    /// claims that expire later than `latestKept`, which the store must drop. The purged expiry returns: with a correct clock, no
-    /// claim that expires after `now` would have been purged.
+    /// If it reveals wrong readings, this refuses the dates of the claims that these readings lost: claims that were purged too
+    /// early, and claims that expire later than `latestKept`, which the store must drop. `purgedTo` goes back to `now`: with a
+    /// correct clock, no claim that expires after `now` would have been purged.
     ///
     /// - Parameters:
     ///   - now: the service's clock, unix seconds.

@@ -29,7 +29,7 @@ package struct ClockHistory: Sendable, Hashable {
         package var lastRight: Int64?
     }
 
-    /// The largest fall of a clock that shows no earlier reading to be wrong, in seconds.
+    /// The largest backward step of the clock that does not prove earlier readings wrong, in seconds.
     package static let tolerance: Int64 = 5
     /// The largest number of stretches. Beyond it, the two nearest ones are joined.
     private static let maximum = 16

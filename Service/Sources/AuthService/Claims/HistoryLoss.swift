@@ -31,10 +31,10 @@ package struct HistoryLoss: Sendable, Hashable {
         }
     }
 
-    /// Ordered by their first date. No two of one kind touch.
+    /// Ordered by their first date. Intervals with the same `isOpen` never touch.
     package private(set) var intervals: [Interval] = []
 
-    /// The largest number of intervals to which `add` leads. More are joined, the earliest first.
+    /// The largest number of intervals after a call of `add`. It joins further ones, the earliest first.
     package static let maximum = 32
 
     package init() {}
@@ -64,13 +64,13 @@ package struct HistoryLoss: Sendable, Hashable {
         )
     }
 
-    /// Adds the dates around readings of the clock, of which this is the first and the last.
+    /// Adds the dates around readings of the clock, from the first to the last reading of this range.
     package mutating func add(around readings: ClosedRange<Int64>, isWhole: Bool) {
         add(Self.interval(around: readings, isWhole: isWhole))
     }
 
-    /// Adds the dates around the reading at which a backup was restored. The apps may have had a wider future window since the backup
-    /// than it says.
+    /// Adds the dates around the reading at which a backup was restored. Since the backup, the apps may have had a wider future
+    /// window than the backup says.
     package mutating func add(ofRestoreAt reading: Int64) {
         add(
             from: reading.subtracting(ReplayClaim.life), to: reading.adding(SignaturePolicy.maximumFutureWindow),
@@ -138,7 +138,8 @@ package struct HistoryLoss: Sendable, Hashable {
         add(from: stretch.first.subtracting(ReplayClaim.life), to: stretch.last, isOpen: false)
     }
 
-    /// Adds the dates of another loss whose claims are not kept after wrong clock readings.
+    /// Adds the dates of another loss that are beyond the widest future window from `now`. After wrong clock readings, the
+    /// store does not keep their claims.
     mutating func add(_ other: HistoryLoss, after now: Int64) {
         let first = now.adding(SignaturePolicy.maximumFutureWindow + 1)
         for interval in other.intervals {

@@ -61,7 +61,7 @@ extension AuthService {
                 ("event", "console_sign_in_refused"), ("address", .string(address.network)),
                 ("unrecorded", .integer(Int64(unrecorded))),
             ]))
-        // The attempt is refused in any case. If the store fails, the log of requests has it.
+        // The attempt is refused in any case. If the store fails, the request log still has the attempt.
         try? await verifier.audit.append(event)
     }
 }
@@ -70,14 +70,15 @@ extension AuthService {
 final class SignIns: Sendable {
     private static let minute: Int64 = 60
     private let refused = Locked<(recordedAt: UnixTime?, unrecorded: Int)>((nil, 0))
-    /// By the credential's id.
+    /// The limit of sign-ins, by the credential's id.
     private let admitted = TokenBuckets<String>(Rate(burst: 10, perMinute: 10), capacity: 1000)
 
-    /// Counts a sign-in: 10 a minute for each credential. Returns the seconds until the next one if there were more; nil: it is admitted.
+    /// Counts a sign-in: 10 a minute for each credential. Returns nil if it is admitted; otherwise the seconds until the next
+    /// sign-in is.
     func wait(of credential: Credential, at now: UnixTime) -> Int64? { admitted.take(credential.id, now: now) }
 
-    /// Counts a refused attempt, of which one a minute is recorded. Returns the number of attempts since the last recorded one; nil: this
-    /// one is not recorded.
+    /// Counts a refused attempt. One attempt a minute is recorded. Returns the number of attempts since the last recorded one;
+    /// nil: this attempt is not recorded.
     func recordRefused(at now: UnixTime) -> Int? {
         refused.withLock { state in
             // A clock that was set back starts a new minute.

@@ -56,7 +56,7 @@ extension Credential {
         var after = self
         switch command {
         case .revoke:
-            // The first revocation stays.
+            // Keep the time of the first revocation.
             guard revokedAt == nil else { return nil }
             after.revokedAt = now
             let detail = JSONObject([("id", .string(id))])

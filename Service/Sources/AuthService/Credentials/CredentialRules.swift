@@ -62,7 +62,7 @@ public struct CredentialRules: Sendable {
     /// All credentials, newest first.
     public func list() async throws(StoreError) -> [Credential] { try await store.credentials() }
 
-    /// Revokes a credential. False if it does not exist or was revoked before.
+    /// Revokes a credential. Returns false if it does not exist or was revoked before.
     public func revoke(_ id: String, actor: String) async throws(StoreError) -> Bool {
         defer { cache.forget(id) }
         for _ in 0..<ConcurrentChanges.maximumAttempts {
@@ -95,7 +95,7 @@ public struct CredentialRules: Sendable {
         }
     }
 
-    /// Makes every credential be re-read, because another process changed the store.
+    /// Marks every cached credential for a re-read, because another process changed the store.
     func forget() { cache.forgetAll() }
 
     /// The credential in an `Authorization` header. Refuses with `UNAUTHORIZED`.
@@ -151,7 +151,7 @@ public struct CredentialRules: Sendable {
         }
     }
 
-    /// What follows `Bearer ` (RFC 6750 section 2.1). Parsed as bytes, because every `/verify` call passes here.
+    /// The token after `Bearer ` (RFC 6750 section 2.1). Parsed as bytes, because every `/verify` call passes here.
     private static func bearer(_ authorization: String) -> ArraySlice<UInt8>? {
         let text = Array(authorization.utf8)
         let scheme = text.prefix { $0 != UInt8(ascii: " ") }

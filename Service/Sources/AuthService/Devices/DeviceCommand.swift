@@ -45,7 +45,7 @@ struct KeyRotation: Sendable {
     var judgedAppAttestKey: [UInt8]?
 }
 
-/// Why a command does not apply to a device.
+/// The reason why a command does not apply to a device.
 struct DeviceConflict: Error, Sendable, Hashable, CustomStringConvertible {
     /// The code for the device's own requests.
     let code: ErrorCode

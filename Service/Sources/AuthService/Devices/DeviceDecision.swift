@@ -35,7 +35,7 @@ extension DeviceAdministration {
     package struct Decided: Sendable, Hashable {
         /// The device after the decision. In a dry run it has the version from before.
         package let device: DeviceRecord
-        /// False if the device was already as decided.
+        /// Whether the decision changed the device. False if the device was already as decided.
         package let isChanged: Bool
     }
 

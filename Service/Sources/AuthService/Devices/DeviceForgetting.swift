@@ -24,7 +24,7 @@ public struct DeviceForgetting: Sendable {
         (store, self.days, self.clock, self.logger) = (stores.endedDevices, days, clock, logger)
     }
 
-    /// Forgets every hour, until the task is cancelled.
+    /// Forgets ended devices every hour, until the task is cancelled.
     public func run() async {
         repeat {
             do throws(StoreError) { while try await forgetNext() == Self.step {} } catch {
@@ -33,7 +33,7 @@ public struct DeviceForgetting: Sendable {
         } while (try? await Task.sleep(for: Self.interval)) != nil
     }
 
-    /// One step.
+    /// Forgets one batch of ended devices.
     ///
     /// - Returns: the number of forgotten devices.
     func forgetNext() async throws(StoreError) -> Int {

@@ -4,7 +4,7 @@ internal import Crypto
 
 /// The name of a device in the log: the first 8 bytes of SHA-256 of the text of its id.
 ///
-/// An id has 122 random bits, so its hash does not reveal it. A store finds the device by it.
+/// An id has 122 random bits, so its hash does not reveal it. A store can find the device by this hash.
 public struct DeviceHash: Sendable, Hashable {
     /// The 8 bytes.
     public let bytes: [UInt8]

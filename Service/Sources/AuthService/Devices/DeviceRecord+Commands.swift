@@ -10,7 +10,7 @@ extension DeviceRecord {
     ///   - app: the record of the device's app.
     ///   - now: the time of the change.
     ///   - actor: the actor in the audit log.
-    /// - Throws: why the command does not apply.
+    /// - Throws: the reason why the command does not apply.
     func applying(
         _ command: DeviceCommand, under app: AppRecord, at now: UnixTime, by actor: String
     ) throws(DeviceConflict) -> DeviceChange? {
@@ -228,7 +228,7 @@ extension DeviceRecord {
 
     // MARK: Status
 
-    /// False if the device has ended its identity itself.
+    /// Returns false if the device has already deregistered itself. Throws if its status does not allow it to deregister.
     private func requireAlive() throws(DeviceConflict) -> Bool {
         guard status != .deregistered else { return false }
         if case .refused(let code) = AccessTable.access(AccessTable.State(status), .deregister) {

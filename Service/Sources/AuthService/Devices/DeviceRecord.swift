@@ -126,7 +126,7 @@ public struct AppAttestKeyState: Sendable, Hashable {
     public var counter: UInt32
     /// The receipt as Apple sent it.
     public var receipt: [UInt8]?
-    /// `verified`, or the code of the check that refused it.
+    /// The result of checking the receipt: `verified`, or the code of the check that refused it.
     public var receiptOutcome: String?
     /// Apple's risk metric, once a receipt named one.
     public var riskMetric: Int?

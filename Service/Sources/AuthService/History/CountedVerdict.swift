@@ -4,7 +4,7 @@ public import AuthContract
 public struct CountedVerdict: Sendable, Hashable {
     /// The kind of judged event.
     public enum Kind: String, Sendable, Hashable, CaseIterable {
-        /// A request that another service received: a question to `/verify` or of a gateway.
+        /// A request that another service received: a call of `/verify`, or a request that a gateway forwards.
         case verification
         /// A device's own signed request to the service.
         case device
@@ -14,7 +14,7 @@ public struct CountedVerdict: Sendable, Hashable {
 
     /// The app; nil: an app beyond the busiest ones, or an unknown one.
     public var appID: AppID?
-    /// What was judged.
+    /// The kind of judged event.
     public let kind: Kind
     /// The platform of the device; nil: it is unknown, because no signature verified.
     public var platform: Platform?
@@ -84,7 +84,7 @@ public struct CountedVerdict: Sendable, Hashable {
 enum AppVersion {
     private static let maximumBytes = 64
 
-    /// A version that may be stored and shown: 1 to 64 printable ASCII characters. Anything else is nil.
+    /// The version if it may be stored and shown: 1 to 64 printable ASCII characters. Nil for any other text.
     static func bounded(_ text: String?) -> String? {
         guard let text, (1...maximumBytes).contains(text.utf8.count),
             text.utf8.allSatisfy({ (0x21...0x7E).contains($0) })

@@ -36,7 +36,7 @@ enum VerdictBounds {
         counts.reduce(into: [:]) { $0[name($1.key), default: 0] += $1.value }
     }
 
-    /// The values of a member with the most verdicts; nil is no value.
+    /// The values of a member with the most verdicts. Verdicts whose value is nil are skipped.
     private static func largest<Value: Hashable>(
         _ limit: Int, of counts: [CountedVerdict: Int64], _ value: (CountedVerdict) -> Value?
     ) -> [Value] {

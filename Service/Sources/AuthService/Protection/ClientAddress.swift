@@ -2,13 +2,14 @@ internal import Foundation
 
 /// The address of a client, in the form for which rate limits count requests.
 public struct ClientAddress: Sendable, Hashable, CustomStringConvertible {
-    /// An IPv4 address, or the /64 network of an IPv6 address, which one customer usually has alone.
+    /// An IPv4 address, or the /64 network of an IPv6 address, which usually belongs to one customer.
     public let network: String
-    /// Whether it stands for all requests of a trusted proxy that name no client. Then `network` is the proxy's own address.
+    /// Whether the address stands for all requests of a trusted proxy that name no client. Then `network` is the proxy's own
+    /// address.
     public let isUnnamed: Bool
 
-    /// The requests of a trusted proxy that name no client address. They share one bucket of ten times the enrolment rate, and
-    /// have no other bucket of an address.
+    /// The requests of a trusted proxy that name no client address. They share one bucket of ten times the enrolment rate. No
+    /// other limit by address applies to them.
     public init(unnamedBy proxy: String) { (network, isUnnamed) = (proxy, true) }
 
     /// Parses an address. Any other text is kept unchanged, and has one bucket.

@@ -9,7 +9,7 @@ internal import Bytes
 /// `maximumAge`, the store is read for other ids at a bounded rate, so that unknown ids do not keep it overloaded.
 final class KnownDevices: Sendable {
     private struct State: Sendable {
-        /// Nil until the first read of all ids begins.
+        /// The known ids; nil until the first read of all ids begins.
         var ids: KnownIDs?
         /// The last event whose device is in `ids`, once all ids were read; nil: the log was empty.
         var last: AuditLink?
@@ -45,7 +45,7 @@ final class KnownDevices: Sendable {
     private let audit: any AuditLog
     private let clock: any ServiceClock
     private let state = Locked(State())
-    /// Unknown ids for which the store may be read while the known ids are too old.
+    /// The limit of reads of the store for unknown ids while the known ids are too old.
     private let unchecked = TokenBuckets<Bucket>(Rate(burst: 100, perMinute: 6000), capacity: 1)
 
     init(devices: any DeviceStore, audit: any AuditLog, clock: any ServiceClock) {
@@ -100,7 +100,7 @@ final class KnownDevices: Sendable {
         while let place = state.withLock({ $0.place }) {
             let page = try await devices.knownIDs(after: place.after, limit: Self.page)
             state.withLock { state in
-                // Otherwise another call read the page, or began again.
+                // If the place differs, another call read the page, or began again.
                 guard state.place == place else { return }
                 for device in page { state.ids?.insert(device.deviceID) }
                 (state.after, state.isRead) = (page.last, page.isEmpty)

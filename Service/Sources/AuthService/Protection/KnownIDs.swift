@@ -45,7 +45,7 @@ struct KnownIDs: Sendable {
 
     private let maximum: Int
     private var layers: [Layer] = []
-    /// Whether more than `maximum` ids were added. Then every id counts as contained.
+    /// Whether more than `maximum` ids were added. Then every id is treated as contained.
     private var isOverfull = false
 
     /// An empty set.

@@ -26,7 +26,7 @@ final class LiveClaimQuota: Sendable {
         mutating func take(_ count: Int, of maximum: Int, until expiry: UnixTime, now: UnixTime) -> Int64? {
             if live >= maximum - elsewhere { drop(before: now) }
             guard live < maximum - elsewhere else {
-                // Nil: all claims are on other nodes.
+                // Without such a minute, all claims are on other nodes.
                 guard let first = byMinute.keys.min() else { return 60 }
                 return max(1, (first + 1) * 60 - now.seconds)
             }
@@ -46,7 +46,7 @@ final class LiveClaimQuota: Sendable {
         }
 
         mutating func remove(_ count: Int, until expiry: UnixTime) {
-            // Nil: the claims have expired.
+            // Without such a minute, the claims have expired.
             let minute = expiry.seconds / 60
             guard let counted = byMinute[minute] else { return }
             // Remove minutes in which no claim expires: `take` would return them as the time to wait for.

@@ -45,7 +45,7 @@ final class Protection: Sendable {
     /// Buckets of `SharedBucket.strangers`.
     private let strangers: TokenBuckets<SharedBucket>
     private let rereads: TokenBuckets<Reader>
-    /// Ids without a device for which the store was read, although their address named too many strangers.
+    /// Ids that no device has, but for which the store was read although their address named too many strangers.
     private let wrongPositives = TokenBuckets<Reader>(Rate(burst: 3, perMinute: 1))
     /// Credentials that were wrong. A credential that stays wrong, such as that of a forgotten job, uses up no more of its
     /// address's limit.
@@ -55,12 +55,12 @@ final class Protection: Sendable {
     private let claims: LiveClaimQuota
     private let securityEvents: SecurityEvents
     private let clock: any ServiceClock
-    /// Nil: each node counts separately.
+    /// The store of the shared limits; nil: each node counts separately.
     let shared: (any LimitStore)?
     /// Buckets of failures and strangers that are empty across all nodes, with the end of their refusal.
     private let spentElsewhere = Locked(BoundedCache<SharedBucket, UnixTime>(capacity: 20_000))
 
-    /// Trusted proxies that named no client, with the time of the last event about it.
+    /// Trusted proxies that named no client, each with the time of the last event about it.
     private let unnamed = Locked(BoundedCache<ClientAddress, UnixTime>(capacity: 1000))
 
     /// A device whose row is read, and the address for which it is read; nil: the request has none.
@@ -176,7 +176,7 @@ final class Protection: Sendable {
     private func waiting(_ bucket: SharedBucket, _ buckets: TokenBuckets<SharedBucket>) -> Int64? {
         let now = clock.now
         let wait = buckets.waiting(bucket, now: now)
-        // If the clock was set back, the end is too far ahead.
+        // Ignore an end that is more than 300 s ahead: the clock was set back.
         guard shared != nil, let end = spentElsewhere.withLock({ $0[bucket] }), (1...300).contains(end - now) else {
             return wait
         }

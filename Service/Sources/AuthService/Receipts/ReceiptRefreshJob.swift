@@ -45,7 +45,7 @@ public struct ReceiptRefreshJob: Sendable {
         self.logger = logger
     }
 
-    /// Work besides the exchange. It does not affect the receipt.
+    /// Work in addition to the exchange. It does not affect the receipt.
     private struct Watch: Sendable {
         let threshold: @Sendable (AuthContract.AppID) async -> Int?
         let record: @Sendable (_ proof: @escaping @Sendable () -> RefusedProof, _ due: DueReceipt) async -> Void

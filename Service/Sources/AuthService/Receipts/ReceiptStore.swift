@@ -31,7 +31,7 @@ public struct DueReceipt: Sendable, Hashable {
     /// The receipt to exchange.
     public let receipt: [UInt8]
 
-    /// Nil if the evidence has no receipt.
+    /// A due receipt of a device. Nil if the evidence has no receipt.
     public init?(appID: AppID, deviceID: DeviceID, evidence: AppAttestKeyState) {
         guard let receipt = evidence.receipt else { return nil }
         self.appID = appID

@@ -39,7 +39,7 @@ public struct RecordingAdministration: Sendable {
 
     /// Erases one recording, or all of the app if `id` is nil.
     ///
-    /// - Returns: the number of erased pieces.
+    /// - Returns: the number of erased recordings.
     public func erase(_ id: String?, of app: AppID, actor: String) async throws(StoreError) -> Int {
         try await store?.eraseRecordings(id, of: app, recording: event(.evidenceErased, id, app, actor)) ?? 0
     }

@@ -7,7 +7,7 @@ internal import Verification
 ///
 /// A failure to keep a proof changes no verdict. The caller waits for the store's deadline at most.
 struct RefusalRecorder: Sendable {
-    /// Where a refusal happened.
+    /// The operation in which a refusal happened.
     enum Occasion: String, Sendable {
         case registration, rotation, request, refresh
     }

@@ -23,7 +23,7 @@ struct AppleEvidence: Sendable {
 
         var isApple: Bool { if case .test = kind { false } else { true } }
 
-        /// The label of an added root.
+        /// The label of an added root; empty for other authorities.
         var labels: [String] { if case .added(let root) = kind { [root.label] } else { [] } }
     }
 
@@ -43,7 +43,8 @@ struct AppleEvidence: Sendable {
                 kind: kind)
         }
         var authorities = [authority(.builtIn, .apple, receipts)]
-        // Before the added roots: a chain to a test authority is a test, even if its root was also added by mistake.
+        // Test authorities come before the added roots: a chain to a test authority is a test, even if its root was also added
+        // by mistake.
         for pem in app.trustAnchors {
             guard let anchors = TrustAnchors(pem: pem) else {
                 throw ContractError("ios.trust_anchors: not certificates in PEM")

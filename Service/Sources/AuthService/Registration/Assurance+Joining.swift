@@ -16,7 +16,7 @@ extension Assurance {
         if takesApp { joined = newer.marked(as: self) }
         // A weaker app assurance proves nothing about the key. But hardware attests the key independently of the app.
         if takesApp || newer.key.isAttested { joined.key = max(key, newer.key) { $0.rank } }
-        // The level of the key may be the other proof's, and that may depend on an added root.
+        // If the key's level comes from the other proof, it may depend on an added root: add the labels of that proof's roots.
         if joined.key != (takesApp ? newer : self).key { joined.addRootLabels(of: takesApp ? self : newer) }
         return (joined, takesApp)
     }

@@ -34,7 +34,7 @@ public protocol EvidenceProviders: Sendable {
 }
 
 extension EvidenceProviders {
-    /// Nothing to report.
+    /// An empty report.
     public func report() async -> ProviderReport { ProviderReport() }
 }
 

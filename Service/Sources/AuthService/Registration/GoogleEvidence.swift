@@ -235,7 +235,7 @@ extension GoogleEvidence {
         options.policy = PolicyKind.keyAttestation.file(keyAttestation.policy.json)
         options.keepsBuiltInRoots = rootsPEM != nil
         options.rootsPEM = rootsPEM
-        // Only the entries for this chain, because the whole list is a hundred times larger than the rest.
+        // Record only the entries for this chain, because the whole list is a hundred times larger than the rest.
         options.statusList = revocations.map { list in
             (try? KeyAttestationChain(der: chain)).map { list.json(about: $0) } ?? ["entries": [:]]
         }

@@ -24,12 +24,12 @@ final class PendingProofBackOff: Sendable {
         }
     }
 
-    /// A time too far ahead is of a clock that was set back since.
+    /// Whether the next try of the proof is not due yet. A time that is too far ahead is ignored: the clock was set back since.
     func isPostponed(_ device: DeviceID, at now: UnixTime) -> Bool {
         proofs.withLock { proofs in proofs[device].map { now < $0.until && $0.until - now <= Self.longest } ?? false }
     }
 
-    /// Counts this round if it is in the proof's last hour, or begins to count again.
+    /// Counts this round if it is in the proof's last hour. Otherwise sets the count back to 0.
     ///
     /// - Returns: the rounds in a row.
     func countRound(_ device: DeviceID, isLast: Bool) -> Int {

@@ -4,7 +4,7 @@ internal import StrictJSON
 /// Registrations that arrived during an outage of their provider. They are kept sealed, judged as of their arrival once the
 /// provider can be reached, and rejected after a day.
 ///
-/// A rejected phone gives up its identity, so a clock that is ahead for a while must reject nobody. A proof is rejected only after
+/// A rejected phone gives up its identity, so a clock that is ahead for a while must reject none. A proof is rejected only after
 /// an hour of rounds that all found it in the last hour of the day. Meanwhile the provider is still asked.
 struct PendingProofs: Sendable {
     let store: any PendingProofStore
@@ -82,7 +82,7 @@ struct PendingProofs: Sendable {
             if age > Self.registrationTime { try await erase(proof.deviceID) }
             return
         }
-        // An operator has decided meanwhile.
+        // If an operator has decided meanwhile, erase the proof.
         guard device.status == .pending else { return try await erase(proof.deviceID) }
         let rounds = backOff.countRound(proof.deviceID, isLast: age > Self.longestWait - Self.lastHour)
         if age > Self.longestWait, rounds > Self.lastRounds {

@@ -78,7 +78,8 @@ struct RegistrationRules: Sendable {
         guard configured else { throw ProvisionedApp.withoutPlatform(.invalidAttestation, platform) }
     }
 
-    /// Checks the proof of possession. Clients that know only the seeds' protocol send none. A wrong proof is always refused.
+    /// Checks the proof of possession. A request may omit it unless the policy or a development proof requires it. A wrong
+    /// proof is always refused.
     private func checkKeyProof(
         _ request: RegisterRequest, _ key: DevicePublicKey, _ nonce: BindingNonce, policy: KeyPolicy
     ) throws(Refusal) {

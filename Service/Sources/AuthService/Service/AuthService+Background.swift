@@ -37,7 +37,7 @@ extension AuthService {
                 }
             }
         }
-        // Not in this task, which is cancelled: a store does not answer a cancelled caller.
+        // Write in a separate task: this one is cancelled, and a store does not answer a cancelled caller.
         await Task {
             await writeLastSeen()
             await history.write(isStopping: true)

@@ -7,7 +7,7 @@ public struct AuthService: Sendable {
     public let apps: AppRegistry
     /// The operations of operators on devices.
     public let administration: DeviceAdministration
-    /// Evidence of refused proofs.
+    /// The operations of operators on recordings of refused proofs.
     public let recordings: RecordingAdministration
     /// Credentials of services and operators.
     public let credentials: CredentialRules
@@ -149,7 +149,7 @@ public struct AuthService: Sendable {
         try await registration.register(request, http).response
     }
 
-    /// As above, with the version of the app in the verified evidence; nil: unknown or unverified.
+    /// As `register`, and returns the version of the app in the verified evidence too; nil: unknown or unverified.
     package func registered(
         _ request: RegisterRequest, _ http: IncomingRequest
     ) async throws(Refusal) -> (response: RegisterResponse, appVersion: String?) {

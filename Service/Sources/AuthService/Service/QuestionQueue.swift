@@ -15,12 +15,12 @@ package final class QuestionQueue: Sendable {
     }
 
     private let waiting = Locked(Waiting())
-    /// What is asked, for the refusal.
+    /// The subject of the questions, for the text of a refusal.
     private let subject: String
 
     /// A queue without questions.
     ///
-    /// - Parameter subject: what is asked, such as `the history`.
+    /// - Parameter subject: the subject of the questions, such as `the history`.
     package init(to subject: String) { self.subject = subject }
 
     /// Asks the store when earlier questions are answered.

@@ -1,10 +1,10 @@
 public import AuthContract
 internal import Verification
 
-/// Why the service refuses: a stable code for the caller, and the precise reason for the log.
+/// A refusal by the service: a stable code for the caller, and the precise reason for the log.
 ///
-/// A class, because it is an error that every step may throw and a part of every judgement: as a struct, its seven parts made each
-/// of those large.
+/// A class, because it is an error that every step may throw and a member of every judgement: as a struct, its seven members
+/// would make each of them large.
 public final class Refusal: Error, Sendable, CustomStringConvertible {
     /// The code for the caller. It decides the HTTP status too.
     public let code: ErrorCode

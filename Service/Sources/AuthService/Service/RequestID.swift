@@ -1,5 +1,5 @@
 /// The id of the request that the current task serves, for log lines and for calls to providers.
 package enum RequestID {
-    /// Nil outside a request, such as in background work.
+    /// The id; nil outside a request, such as in background work.
     @TaskLocal package static var current: String?
 }

@@ -5,7 +5,7 @@ package struct TraceContext: Sendable, Hashable {
     package struct TraceID: Sendable, Hashable {
         package let high, low: UInt64
 
-        /// Nil if all bits are 0.
+        /// An id of these two halves. Nil if all bits are 0.
         package init?(high: UInt64, low: UInt64) {
             guard high != 0 || low != 0 else { return nil }
             (self.high, self.low) = (high, low)
@@ -21,7 +21,7 @@ package struct TraceContext: Sendable, Hashable {
     /// Whether the trace is recorded.
     package let isSampled: Bool
 
-    /// Nil if the span's id is 0.
+    /// The place of this span. Nil if the span's id is 0.
     package init?(_ traceID: TraceID, spanID: UInt64, isSampled: Bool) {
         guard spanID != 0 else { return nil }
         (self.traceID, self.spanID, self.isSampled) = (traceID, spanID, isSampled)

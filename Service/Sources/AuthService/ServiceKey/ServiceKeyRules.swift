@@ -1,7 +1,7 @@
 internal import AuthContract
 internal import StrictJSON
 
-/// Why a service key is refused.
+/// The reason why a service key is refused.
 public struct ServiceKeyError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The kind of a fault.
     public struct Code: RawRepresentable, Sendable, Hashable {
@@ -76,7 +76,8 @@ public struct ServiceKeyRules: Sendable {
         if known.isEmpty { _ = try await users() } else { try check(known) }
     }
 
-    /// False if another process changed the check values.
+    /// Throws if the key is not the database's. Returns false if another process changed the check values, so that they must be
+    /// re-read.
     private func admits(
         _ known: [ServiceKeyCheck], writing: Bool, lock: (any ServiceLock)?
     ) async throws -> Bool {
@@ -90,7 +91,7 @@ public struct ServiceKeyRules: Sendable {
         return try await replace(known, with: [first] + known, lock: lock)
     }
 
-    /// Replaces the check values while no service can start with the old ones. False if another process changed them.
+    /// Replaces the check values while no service can start with the old ones. Returns false if another process changed them.
     private func replace(
         _ known: [ServiceKeyCheck], with checks: [ServiceKeyCheck], lock: (any ServiceLock)?
     ) async throws -> Bool {
@@ -141,7 +142,7 @@ public struct ServiceKeyRules: Sendable {
         }
     }
 
-    /// The indexes of the keys that open any row. Throws if a row cannot be opened by any key.
+    /// The indexes of the keys that open at least one row. Throws if a row cannot be opened by any key.
     private func users() async throws -> [Int] {
         var users: Set<Int> = []
         for kind in SealedRow.Kind.allCases {

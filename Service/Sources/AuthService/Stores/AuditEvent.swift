@@ -90,7 +90,7 @@ public struct AuditEvent: Sendable, Hashable {
         }
     }
 
-    /// What changed; nil: something that only a newer version knows, or that a damaged row does not say.
+    /// The code of the change; nil: only a newer version knows the code, or the row is damaged.
     public let code: Code?
     /// The text of the code, also of one that this version does not know.
     public let codeText: String
@@ -224,9 +224,9 @@ public struct AuditLink: Sendable, Hashable {
 public struct RecordedAuditEvent: Sendable, Hashable {
     /// 1, 2, 3… without a gap.
     public let sequence: Int64
-    /// The event as it was appended. A row that someone damaged is an event without what cannot be read: one row must neither
-    /// hide those beside it nor hold up a webhook. Its detail has `unreadable`, the names of those columns. `firstBrokenLink()`
-    /// finds it.
+    /// The event as it was appended. If the row is damaged, the event lacks the values that cannot be read, and its detail
+    /// names their columns in `unreadable`: one damaged row must not hide other rows or hold up a webhook. `firstBrokenLink()`
+    /// reports the row.
     public let event: AuditEvent
     /// SHA-256 over the previous event's hash and this event, as `AuditChain` computes it.
     public let hash: [UInt8]

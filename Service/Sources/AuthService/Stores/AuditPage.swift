@@ -5,7 +5,7 @@ package import AuthContract
 package struct AuditPage: Sendable {
     /// The events, in the order of the question.
     package private(set) var events: [RecordedAuditEvent] = []
-    /// Whether no further event matches. If false, there may be none either.
+    /// Whether this is known to be the last page. If false, the next page may still be empty.
     package private(set) var isLast = false
 
     /// The number of events of one read.
@@ -15,7 +15,7 @@ package struct AuditPage: Sendable {
 
     /// Reads until there are `limit` events, or enough bytes.
     ///
-    /// - Parameter next: the next events of at most a number, after the one with a sequence number; nil: the first ones.
+    /// - Parameter next: reads at most this many events after the event with a sequence number; nil: from the first event on.
     fileprivate static func read(
         _ limit: Int, _ next: (Int64?, Int) async throws(StoreError) -> [RecordedAuditEvent]
     ) async throws(StoreError) -> AuditPage {

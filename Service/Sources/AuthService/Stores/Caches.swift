@@ -17,7 +17,8 @@ final class ReadThroughCache<Key: Hashable & Sendable, Value: Sendable>: Sendabl
 
     private struct State: Sendable {
         var entries: BoundedCache<Key, Entry>
-        /// The number of `forget` calls, so that a value that was read before such a call is not cached after it.
+        /// The number of calls of `forget` and `forgetAll`, so that a value that was read before such a call is not cached
+        /// after it.
         var invalidations = 0
         /// Counts the calls of `forgetAll()`. A value of an earlier generation must be re-read.
         var generation = 0
@@ -114,7 +115,7 @@ struct BoundedCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     subscript(key: Key) -> Value? {
         mutating get {
             if let value = young[key] { return value }
-            // To remove from a dictionary, even an empty one, takes a hash of the key.
+            // Removing from a dictionary hashes the key, even if the dictionary is empty.
             guard !old.isEmpty, let value = old.removeValue(forKey: key) else { return nil }
             insert(value, for: key)
             return value

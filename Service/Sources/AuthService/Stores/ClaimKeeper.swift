@@ -37,8 +37,8 @@ public protocol ClaimKeeper: Sendable {
     /// - Returns: nil if it is not known, as in `ClaimHistoryID.unclaimedEnd`, or if another id is the present one.
     func unclaimedEnd(of id: ClaimHistoryID) async throws(StoreError) -> Int64?
 
-    /// Gives no unclaimed end, to any node and for any id, for as long as a request that was accepted before now may be dated ahead.
-    /// Another primary of PostgreSQL may have its second claim. The record is on the primary's disk when this returns.
+    /// Makes every node get no unclaimed end, for any id, as long as a request that was accepted before now may be dated ahead:
+    /// another primary of PostgreSQL may have its second claim. The record is on the primary's disk when this returns.
     func settle() async throws(StoreError)
 
     /// Keeps second claims in PostgreSQL: those of requests dated more than 5 s after a `ClaimHistoryID.reading`, and those of the

@@ -51,7 +51,7 @@ extension CredentialScope {
     /// The stored form: the ids as a JSON list. An empty list means every app.
     package var storedText: String { JSONValue.strings(named.map(\.text).sorted()).text() }
 
-    /// Nil if the text is no list of ids.
+    /// Reads the stored form. Nil if the text is no list of ids.
     package init?(storedText text: String) {
         let limits = JSONValue.Limits(bytes: 1 << 20, depth: 2)
         guard let list = (try? JSONValue(parsing: text, limits: limits))?.array else { return nil }

@@ -5,8 +5,8 @@ public import AuthContract
 /// A forgotten device keeps its ids, its state, the thumbprints of all keys that were ever bound to it, and the id of its App
 /// Attest key: none of them can be registered again. All other data are deleted, and the device is neither read nor listed.
 public protocol EndedDeviceStore: Sendable {
-    /// Forgets devices that were deregistered or rejected before a time. Rows of an older version have no end time: theirs is the
-    /// first call that reads them.
+    /// Forgets devices that were deregistered or rejected before a time. Rows of an older version have no end time: the first
+    /// call that reads such a row sets it to `now`.
     ///
     /// - Parameters:
     ///   - time: only devices that ended before it.
@@ -20,13 +20,14 @@ public protocol EndedDeviceStore: Sendable {
 }
 
 extension DeviceStatus {
-    /// The states that a device does not leave, and in which it may be forgotten. A revoked device is kept, so that whoever
-    /// asks about it learns that it is revoked.
+    /// The states that a device does not leave, and in which it may be forgotten. A revoked device is kept, so that the service
+    /// can still report that it is revoked.
     package var mayBeForgotten: Bool { self == .deregistered || self == .rejected }
 }
 
 extension DeviceChange {
-    /// When the device ended, if this change ends it or revives it; nil: the change does neither.
+    /// The new end time of the device; an inner nil: the device has none, because it may not be forgotten. Nil: the change
+    /// keeps the status.
     package var endedAt: UnixTime?? {
         guard before.status != after.status else { return nil }
         return .some(after.status.mayBeForgotten ? event.at : nil)

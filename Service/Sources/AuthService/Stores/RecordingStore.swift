@@ -14,7 +14,7 @@ public struct RecordingSummary: Sendable, Hashable {
     public let expiresAt: UnixTime
     /// The name of the format, such as `app-attest-attestation`.
     public let format: String
-    /// The stable reason of the refusal, and the check that refused.
+    /// The stable reason of the refusal.
     public let code: String
     /// The check that refused, under its name in the verification library.
     public let step: String
@@ -51,7 +51,7 @@ public struct RecordedRefusal: Sendable, Hashable {
 
 /// The bounds for the recordings of one app.
 public struct RecordingBounds: Sendable, Hashable {
-    /// The most pieces.
+    /// The largest number of recordings.
     public let count: Int
     /// The total size of all sealed recordings.
     public let bytes: Int

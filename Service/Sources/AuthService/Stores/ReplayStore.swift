@@ -6,7 +6,7 @@ internal import Crypto
 /// 128 bits are enough. A collision refuses a request and never accepts one, and no device can choose the hash of another
 /// device's unpredictable nonce.
 public struct ReplayClaim: Sendable, Hashable {
-    /// The first and the second eight bytes.
+    /// The first eight bytes.
     public let high: UInt64
     /// The last eight bytes.
     public let low: UInt64

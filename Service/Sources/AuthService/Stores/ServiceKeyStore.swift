@@ -16,9 +16,9 @@ public struct SealedRow: Sendable, Hashable {
 
     /// The kind of secret, which determines the table.
     public let kind: Kind
-    /// The app id, key id, device id, evidence id or webhook id.
+    /// The app id, key id, device id, recording id or webhook id.
     public let id: String
-    /// The app of a piece of evidence; empty for the other kinds.
+    /// The app of a recorded refusal; empty for the other kinds.
     public let scope: String
     /// The sealed bytes.
     public let value: [UInt8]
@@ -60,8 +60,8 @@ public protocol ServiceKeyStore: Sendable {
     ///   - limit: 1 to 1000.
     func sealedRows(_ kind: SealedRow.Kind, after id: String, limit: Int) async throws(StoreError) -> [SealedRow]
 
-    /// Replaces the values of rows, in one transaction. Skips rows that changed since the caller read them. Returns the number of
-    /// replaced rows. The other stores return the new values.
+    /// Replaces the values of rows, in one transaction. Skips rows that changed since the caller read them. Returns the number
+    /// of replaced rows. Afterwards, the other stores return the new values.
     func reseal(_ rows: [(row: SealedRow, value: [UInt8])]) async throws(StoreError) -> Int
 }
 
@@ -95,7 +95,7 @@ extension [ServiceKeyCheck] {
     package init(storedText text: String?) throws(StoreError) {
         self = []
         for word in text?.split(separator: " ", omittingEmptySubsequences: false) ?? [] {
-            // An empty list would be wrong: the service would adopt any key.
+            // Do not skip a damaged value: with an empty list, the service would adopt any key.
             guard let check = ServiceKeyCheck(String(word)) else {
                 throw StoreError(.unreadable, "the check value of the service key is damaged")
             }

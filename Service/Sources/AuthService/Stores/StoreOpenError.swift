@@ -1,4 +1,5 @@
-/// Why a store could not be opened. The description is for the person who starts the service, and contains no secret.
+/// The reason why a store could not be opened. The description is for the person who starts the service, and contains no
+/// secret.
 public struct StoreOpenError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The kind of a failure.
     public struct Code: RawRepresentable, Sendable, Hashable {
@@ -25,7 +26,7 @@ public struct StoreOpenError: Error, Sendable, Hashable, CustomStringConvertible
         public static let inUse = Self(rawValue: "inUse")
         /// The file has more than one hard link.
         public static let severalNames = Self(rawValue: "severalNames")
-        /// The file is gone, and what belongs to it is still there.
+        /// The file is missing, but other files that belong to it are still there.
         public static let lost = Self(rawValue: "lost")
         /// The rows were moved to another engine. The file is a backup of that moment.
         public static let moved = Self(rawValue: "moved")

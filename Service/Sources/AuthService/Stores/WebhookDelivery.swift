@@ -1,6 +1,6 @@
 public import AuthContract
 
-/// One attempt to deliver an event to a webhook, and what came of it.
+/// One attempt to deliver an event to a webhook, and its result.
 ///
 /// The attempts of an event are counted from those that the store still has.
 public struct WebhookDelivery: Sendable, Hashable {
@@ -14,7 +14,8 @@ public struct WebhookDelivery: Sendable, Hashable {
     public let milliseconds: Int64
     /// The HTTP status of the answer; nil: there was none.
     public let status: Int?
-    /// Why the event must be delivered again, in at most 200 characters; nil: it was delivered. It has no text of the receiver.
+    /// The reason why the event must be delivered again, at most 200 characters, without text of the receiver; nil: it was
+    /// delivered.
     public let failure: String?
 
     /// The most deliveries that a store keeps of a webhook.

@@ -4,7 +4,7 @@ public import AuthContract
 public struct Webhook: Sendable, Hashable {
     /// 16 hexadecimal digits.
     public let id: String
-    /// Where events are posted to.
+    /// The URL to which events are posted.
     public var url: String
     /// The apps whose events it gets. A webhook for all apps also gets the events of no app.
     public var scope: CredentialScope
@@ -16,17 +16,17 @@ public struct Webhook: Sendable, Hashable {
     public let sealedSecret: [UInt8]
     /// When it was added.
     public let createdAt: UnixTime
-    /// The number of the last event that is delivered or needs no delivery, like all before it.
+    /// The number of the event up to which every event was delivered or needs no delivery.
     public var position: Int64
     /// The time since which the next event could not be delivered; nil: not tried, or no event waits.
     public var failingSince: UnixTime?
-    /// Why the last delivery failed; nil: it did not.
+    /// The reason why the last delivery failed; nil: it did not.
     public var failure: String?
     /// The node that delivers; nil: none.
     public var leaseHolder: String?
     /// The time until which no other node delivers; nil: there is no lease.
     public var leaseUntil: UnixTime?
-    /// Counts changes.
+    /// Increases with each saved change.
     public internal(set) var version: Int64
 
     /// Memberwise initializer.

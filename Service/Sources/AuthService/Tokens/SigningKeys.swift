@@ -170,7 +170,7 @@ public actor SigningKeys {
         SigningKeyRing(try await storeCall { () async throws(StoreError) in try await store.signingKeys() })
     }
 
-    /// Saves a decision. False if the keys have changed since they were read.
+    /// Saves a decision. Returns false if the keys have changed since they were read.
     private func save(_ change: SigningKeyChange?) async throws(Refusal) -> Bool {
         guard let change else { return true }
         defer { forget() }

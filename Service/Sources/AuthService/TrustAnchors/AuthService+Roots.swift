@@ -15,7 +15,7 @@ extension AuthService {
         let removed = kept.unrecorded
         apps.trust(kept)
         if !roots.added.isEmpty || !removed.isEmpty {
-            // Not a separate code, which a node of the previous version could not read.
+            // Do not use a separate event code: a node of the previous version could not read it.
             try await verifier.audit.append(
                 AuditEvent(
                     .securityEvent, at: clock.now, actor: "service",

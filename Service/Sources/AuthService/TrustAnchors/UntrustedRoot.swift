@@ -15,7 +15,7 @@ package struct UntrustedRoot: Sendable, Hashable {
         case keyAttestation = "key_attestation"
     }
 
-    /// Who would vouch.
+    /// The provider whose attestation has this chain.
     package let provider: Provider
     /// The name of the root in the last certificate of the chain, at most 256 characters. The sender chose it.
     package let name: String

@@ -26,7 +26,7 @@ package struct ForwardedRequest: Sendable {
     /// The scheme of the gateway's connection.
     private let scheme: String
 
-    /// Nil if the target is not one of the route.
+    /// Takes the gateway's request apart. Nil if its target is not one of the route.
     package init?(method: String, target: String, headers: HeaderFields, scheme: String) {
         guard target.utf8.starts(with: Route.forward.rawValue.utf8) else { return nil }
         let rest = target.utf8.dropFirst(Route.forward.rawValue.utf8.count)
@@ -122,7 +122,7 @@ package struct ForwardedRequest: Sendable {
 
     /// The gateway's description of the original request's body.
     private struct OriginalBody {
-        /// Nil if the request had no length.
+        /// The length in bytes; nil: the request named none, or had a transfer coding.
         let length: Int?
         let isEmpty: Bool
     }
@@ -157,7 +157,7 @@ package struct ForwardedRequest: Sendable {
         return try Self.set(field.rawValue, value)
     }
 
-    /// The value of a header, if the gateway has set it.
+    /// The value of a header. Refuses an empty value, and a placeholder that the gateway did not replace.
     private static func set(_ name: String, _ value: String) throws(Refusal) -> String {
         guard let first = value.utf8.first, first != UInt8(ascii: "{"), first != UInt8(ascii: "$") else {
             throw malformed("\(name) must have a value: it is empty, or a variable that the gateway did not replace")

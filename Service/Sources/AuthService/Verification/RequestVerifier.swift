@@ -130,7 +130,7 @@ struct RequestVerifier: Sendable {
         }
     }
 
-    /// On a production app the development header is a security event, whatever its value.
+    /// Refuses the development header of a request for a production app, whatever its value, and records a security event.
     func refuseDevelopmentHeader(_ request: IncomingRequest, of app: ProvisionedApp) async throws(Refusal) {
         guard app.record.buildChannel == .production,
             request.headers.contains(HeaderName.developmentMode)

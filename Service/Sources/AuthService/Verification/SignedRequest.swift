@@ -93,7 +93,7 @@ final class SignedRequest: Sendable {
         guard path.isBelow(prefix) else {
             throw Refusal(
                 setUp: .invalidRequest,
-                // Only the first segment: the rest may be a secret, such as the token of a link.
+                // Show only the first segment: the rest may be a secret, such as the token of a link.
                 "the path begins with /\(path.text.split(separator: "/").first?.prefix(64) ?? ""), and "
                     + "signature.path_prefix_strip is \(prefix)")
         }

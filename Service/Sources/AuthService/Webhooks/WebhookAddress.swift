@@ -6,7 +6,7 @@
     internal import Musl
 #endif
 
-/// An address of a receiver, and the rule where deliveries may go.
+/// An address of a receiver, and the rule that decides to which addresses deliveries may go.
 package struct WebhookAddress: Sendable, Hashable {
     /// As the system writes it.
     package let text: String
@@ -17,7 +17,8 @@ package struct WebhookAddress: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - host: a name or an address without brackets.
-    ///   - isLiteral: whether only an address counts, in any notation that the system knows. Then no resolver is asked.
+    ///   - isLiteral: whether the host must be an address, in any notation that the system knows. In that case no resolver is
+    ///     asked.
     /// - Returns: nil if there is none.
     package static func all(of host: String, literal isLiteral: Bool) -> [Self]? {
         var hints = addrinfo()

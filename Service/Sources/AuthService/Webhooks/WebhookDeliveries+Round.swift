@@ -1,22 +1,22 @@
 internal import AuthContract
 
-/// One step of one webhook: read the next events, send them, note the position.
+/// One step of one webhook: read the next events, send them, save the position.
 extension WebhookDeliveries {
     private static let lanesAtOnce = 4
-    /// After as many failures, nothing more is sent in this step.
+    /// After this many failures, the step sends nothing more.
     private static let maximumFailures = 8
-    /// How many events without a delivery the position may run ahead of the stored one.
+    /// The largest number of events by which the position may be ahead of the stored one while there is no delivery to save.
     private static let maximumLead: Int64 = 100
     private static let pause = BackOffPause(first: 10, longest: 900)
 
-    /// What came of sending.
+    /// The result of sending.
     struct Sent: Sendable {
         var delivered: Set<Int64> = []
         /// Each attempt.
         var deliveries: [WebhookDelivery] = []
         var failed: [RecordedAuditEvent] = []
         var failure: String?
-        /// The receiver answered 410 Gone: it wants no more (Standard Webhooks).
+        /// The receiver answered 410 Gone: it wants no more deliveries (Standard Webhooks).
         var isGone = false
 
         mutating func merge(_ other: Sent) {
@@ -28,6 +28,8 @@ extension WebhookDeliveries {
         }
     }
 
+    /// Delivers the next events, and saves the new position.
+    ///
     /// - Returns: whether there may be more to deliver at once.
     func advance(_ place: inout Place) async throws(StoreError) -> Bool {
         guard !Task.isCancelled, try await lease(&place) else { return false }
@@ -51,7 +53,7 @@ extension WebhookDeliveries {
         let sent = await send(lanes, of: webhook, after: place.attempts)
         let passed = foreign.filter { $0 <= last.sequence }
         place.window.settle(sent.delivered.union(passed), in: events, of: webhook)
-        // What was cancelled says nothing about the receiver, unless it answered. `release` saves the position.
+        // A cancelled attempt says nothing about the receiver, unless the receiver answered. `release` saves the position.
         let isCancelled = Task.isCancelled
         place.note(sent.deliveries.filter { !isCancelled || $0.status != nil })
         guard !isCancelled else { return false }
@@ -76,14 +78,14 @@ extension WebhookDeliveries {
         let isWorthSaving =
             !place.unsaved.isEmpty || after.failure != webhook.failure || after.failingSince != webhook.failingSince
             || event != nil || after.position - webhook.position >= Self.maximumLead
-            // What was given up must stay given up after a restart.
+            // Events that were given up must stay given up after a restart.
             || sent.failure != nil && after.position > webhook.position
         if isWorthSaving, try await !save(after, &place, recording: event) { return false }
         let isDone = read.isLast && place.window.position == page.last?.sequence
         return after.isEnabled && sent.failure == nil && !isDone
     }
 
-    /// Notes since when and why the receiver fails, and gives up what failed for too long.
+    /// Records since when and why the receiver fails, or that it does not fail. Gives up events that failed for too long.
     private func note(
         _ sent: Sent, _ lanes: [[RecordedAuditEvent]], in events: [RecordedAuditEvent], _ webhook: inout Webhook,
         _ place: inout Place
@@ -93,12 +95,12 @@ extension WebhookDeliveries {
             return
         }
         let now = webhooks.clock.now
-        // Another event is the next one, or it fails for the first time.
+        // The failing time restarts if the position moved to another event, or if this is the first failure.
         if place.window.position > webhook.position || webhook.failingSince == nil { webhook.failingSince = now }
         webhook.failure = failure
         place.nextAt = now + Int64(Self.pause.seconds(after: place.failures, random).rounded(.up))
         place.failures += 1
-        // A dead receiver failed for all of them, though not all were sent.
+        // If nothing was delivered, treat the receiver as failing for all events, even for those that were not sent.
         let candidates = sent.delivered.isEmpty ? lanes.flatMap { $0 } : sent.failed
         let givenUp = WebhookWindow.givenUp(candidates, failingSince: webhook.failingSince, at: now)
         place.window.settle(givenUp, in: events, of: webhook)
@@ -107,7 +109,7 @@ extension WebhookDeliveries {
 
     // MARK: Sending
 
-    /// Sends lanes side by side, the events of a lane one after another. A lane ends with its first failure.
+    /// Sends the lanes concurrently, and the events of each lane one after another. A lane ends with its first failure.
     ///
     /// - Parameter attempts: the number of earlier attempts by event.
     private func send(
@@ -179,7 +181,7 @@ extension WebhookDeliveries {
         return try await save(after, &place)
     }
 
-    /// Saves the webhook. False if it was changed elsewhere: the next round begins with what is stored.
+    /// Saves the webhook. Returns false if another process changed it: the next round begins with the stored webhook.
     private func save(
         _ webhook: Webhook, _ place: inout Place, recording event: AuditEvent? = nil
     ) async throws(StoreError) -> Bool {

@@ -4,16 +4,17 @@ public import Logging
 
 /// Delivers the events of the audit log to webhooks, in the background.
 ///
-/// The log is the only queue: each webhook has its position in it. A receiver that is slow, dead or wrong holds up its own
-/// webhook and nothing else. Of several nodes one delivers for a webhook, as long as it holds the lease. Each event is delivered
-/// at least once: a node that ends between a delivery and its note delivers it again, with the same id.
+/// The log is the only queue: each webhook has its position in it. A receiver that is slow, dead or wrong delays only its own
+/// webhook. Of several nodes, the node that holds the lease delivers for a webhook. Each event is delivered at least once: if a
+/// node ends after a delivery and before it saved the position, the event is delivered again, with the same id.
 public final class WebhookDeliveries: Sendable {
-    /// What this node knows of a webhook.
+    /// This node's state of a webhook.
     struct Place: Sendable {
         /// As this node last read or saved it.
         var webhook: Webhook
         var window: WebhookWindow
-        /// The apps with an earlier app of the same id, and the number of its last event; nil: not read yet.
+        /// For each app that replaced a removed app with the same id: the number of the removed app's last event; nil: not read
+        /// yet.
         var earlierApps: [AppID: Int64]?
         /// The number of attempts by event, for events after the position.
         private(set) var attempts: [Int64: Int64] = [:]
@@ -21,7 +22,7 @@ public final class WebhookDeliveries: Sendable {
         private(set) var unsaved: [WebhookDelivery] = []
         /// Failed rounds in a row.
         var failures = 0
-        /// Before then, nothing is delivered; nil: at once.
+        /// The time before which nothing is delivered; nil: deliver at once.
         var nextAt: UnixTime?
         var isRunning = false
 
@@ -29,7 +30,8 @@ public final class WebhookDeliveries: Sendable {
             (self.webhook, self.window, self.unsaved) = (webhook, window, unsaved)
         }
 
-        /// Counts on from the attempts of stored deliveries, and forgets what of the unsaved ones was stored after all.
+        /// Continues the counts of attempts from the stored deliveries, and forgets unsaved deliveries that were stored after
+        /// all.
         mutating func resume(after stored: [WebhookDelivery]) {
             unsaved.removeAll { stored.contains($0) }
             for delivery in stored + unsaved { count(delivery) }
@@ -46,7 +48,7 @@ public final class WebhookDeliveries: Sendable {
             attempts[delivery.sequence] = max(attempts[delivery.sequence] ?? 0, delivery.attempt)
         }
 
-        /// The webhook was saved with all deliveries.
+        /// Records that the webhook was saved with all deliveries.
         mutating func saved(as webhook: Webhook) {
             self.webhook = webhook
             self.webhook.version += 1
@@ -71,10 +73,10 @@ public final class WebhookDeliveries: Sendable {
     ///
     /// - Parameters:
     ///   - service: has the webhooks and the log.
-    ///   - transport: sends.
-    ///   - observer: counts; nil: nothing is counted.
+    ///   - transport: sends the deliveries.
+    ///   - observer: counts attempts and events; nil: nothing is counted.
     ///   - random: names the node, and jitters pauses.
-    ///   - logger: gets what is given up.
+    ///   - logger: gets the events that are given up.
     public init(
         of service: AuthService, transport: any WebhookTransport, observer: (any WebhookObserver)? = nil,
         random: any RandomSource = SystemRandom(), logger: Logger = Logger(label: "synheart.webhooks")
@@ -84,8 +86,8 @@ public final class WebhookDeliveries: Sendable {
         node = Hexadecimal.encode(random.bytes(8))
     }
 
-    /// Delivers until the task is cancelled. Then gives up its leases, so that another node, or this one after a restart, goes on
-    /// at once.
+    /// Delivers until the task is cancelled. Then gives up its leases, so that another node, or this one after a restart,
+    /// continues at once.
     public func run() async {
         guard webhooks.store != nil else { return }
         await withDiscardingTaskGroup { group in
@@ -94,7 +96,7 @@ public final class WebhookDeliveries: Sendable {
                 guard (try? await Task.sleep(for: Self.interval)) != nil else { return }
             }
         }
-        // Not in this task, which is cancelled: a store answers no caller that has gone.
+        // Release in a separate task: this one is cancelled, and a store does not answer a cancelled caller.
         await Task { await release() }.value
     }
 
@@ -105,7 +107,7 @@ public final class WebhookDeliveries: Sendable {
         }
     }
 
-    /// The webhooks that have events to deliver, and are this node's to serve. They count as running.
+    /// Marks the webhooks for which this node must deliver events now as running, and returns their ids.
     private func due() async -> [String] {
         // If the store fails, the next round reads it again.
         guard let all = try? await webhooks.list() else { return [] }
@@ -120,7 +122,7 @@ public final class WebhookDeliveries: Sendable {
             var (due, backlog) = ([String](), [String: Int64]())
             for webhook in all {
                 var place = current(webhook, places[webhook.id])
-                // The node with the lease knows better.
+                // The node with the lease reports the backlog.
                 let isElsewhere = webhook.leaseHolder != node && (webhook.leaseUntil.map { $0 > now } ?? false)
                 backlog[webhook.id] = isElsewhere || !webhook.isEnabled ? 0 : max(0, end - place.window.position)
                 if webhook.isEnabled, !isElsewhere, !place.isRunning, place.window.position < end,
@@ -137,7 +139,8 @@ public final class WebhookDeliveries: Sendable {
         return due
     }
 
-    /// What is known of a webhook that was just read. If it was changed elsewhere, there is no reason to wait any longer.
+    /// This node's state of a webhook that was just read. If another process changed the webhook, its failures and its pause
+    /// are forgotten.
     private func current(_ webhook: Webhook, _ known: Place?) -> Place {
         guard let known else { return Place(webhook: webhook, window: WebhookWindow(position: webhook.position)) }
         guard !known.isRunning, known.webhook.version < webhook.version else { return known }
@@ -151,8 +154,8 @@ public final class WebhookDeliveries: Sendable {
         do throws(StoreError) {
             while try await advance(&place) {}
         } catch {
-            // Also if the store cannot be reached after a delivery: then the delivery is repeated. A longer pause of a receiver
-            // that fails stays.
+            // The store may also have failed after a delivery. Then the delivery is repeated. Keep a longer pause of a failing
+            // receiver.
             let soon = webhooks.clock.now + 5
             place.nextAt = place.nextAt.map { max($0, soon) } ?? soon
         }
@@ -160,10 +163,10 @@ public final class WebhookDeliveries: Sendable {
         places.withLock { [place] in $0[id] = place }
     }
 
-    /// Notes an attempt.
+    /// Reports an attempt to the observer.
     func attempted(_ outcome: WebhookOutcome) { observer?.attempted(delivered: outcome.failure == nil) }
 
-    /// Notes events that are given up.
+    /// Reports events that are given up.
     func gaveUp(_ sequences: Set<Int64>, of webhook: Webhook) {
         guard let first = sequences.min() else { return }
         for _ in sequences { observer?.gaveUp() }
@@ -179,7 +182,7 @@ public final class WebhookDeliveries: Sendable {
         for place in places.withLock({ Array($0.values) }) where place.webhook.leaseHolder == node {
             var after = place.webhook
             (after.position, after.leaseHolder, after.leaseUntil) = (place.window.position, nil, nil)
-            // If it fails, the lease ends by itself, and what was delivered since the last note is delivered again.
+            // If this fails, the lease expires, and deliveries since the last save are repeated.
             let change = WebhookChange(from: place.webhook, to: after, noting: place.unsaved)
             _ = try? await webhooks.store?.save(change)
         }

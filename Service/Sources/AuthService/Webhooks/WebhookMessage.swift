@@ -5,13 +5,13 @@ internal import StrictJSON
 /// One delivery by Standard Webhooks 1.0.0 (https://www.standardwebhooks.com): the same id and body for each attempt, and a
 /// signature that covers id, time and body.
 struct WebhookMessage: Sendable, Hashable {
-    /// The `webhook-id`. Receivers that saw it before ignore the message. After a restore, numbers of events repeat: the hash tells
-    /// the events apart.
+    /// The `webhook-id`. Receivers ignore a message whose id they have seen before. After a restore, numbers of events repeat,
+    /// so the id has the event's hash too.
     let id: String
     /// JSON: `type`, `timestamp`, and the event as `data`.
     let body: [UInt8]
 
-    /// A larger detail is left out.
+    /// The largest detail in bytes. A larger one is left out.
     private static let maximumDetail = 64 * 1024
 
     init(id: String, body: [UInt8]) { (self.id, self.body) = (id, body) }

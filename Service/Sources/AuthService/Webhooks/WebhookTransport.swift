@@ -23,7 +23,7 @@ public struct WebhookRequest: Sendable {
     }
 }
 
-/// What came of a delivery.
+/// The result of a delivery.
 public enum WebhookOutcome: Sendable, Hashable {
     /// The receiver answered with this status.
     case answered(status: Int)
@@ -36,7 +36,7 @@ public enum WebhookOutcome: Sendable, Hashable {
         return status
     }
 
-    /// Why the event must be delivered again; nil: it was delivered.
+    /// The reason why the event must be delivered again; nil: it was delivered.
     var failure: String? {
         switch self {
         case .answered(let status) where (200..<300).contains(status): nil
@@ -47,12 +47,12 @@ public enum WebhookOutcome: Sendable, Hashable {
     }
 }
 
-/// Counts what webhooks do. Its calls must return at once.
+/// Counts the deliveries of webhooks. Its calls must return at once.
 public protocol WebhookObserver: Sendable {
-    /// An attempt ended.
+    /// Counts an attempt that ended.
     func attempted(delivered: Bool)
-    /// An event was given up.
+    /// Counts an event that was given up.
     func gaveUp()
-    /// The number of events after the webhook's place, by webhook.
+    /// Sets the number of events after the position of each webhook.
     func backlog(_ events: [String: Int64])
 }

@@ -1,16 +1,16 @@
 internal import AuthContract
 
-/// The next events of one webhook: which are delivered, and up to where.
+/// The next events of one webhook: the position, and the delivered events after it.
 ///
-/// Events of one device are delivered in their order. Events of different devices are independent, so that one event that its
-/// receiver refuses holds up only its device, as long as the window has room.
+/// Events of one device are delivered in their order. Events of different devices are independent: an event that the receiver
+/// refuses delays only the events of its device, as long as the window has room.
 struct WebhookWindow: Sendable {
-    /// The number of the last event that needs no delivery any more; all before it need none either.
+    /// The number of the event up to which no event needs a delivery any more.
     private(set) var position: Int64
     /// Events after the position that were delivered already.
     private var done: Set<Int64> = []
 
-    /// The most events after the position that are looked at.
+    /// The largest number of events after the position that are read.
     static let size = 500
     /// Seconds after which an event that could not be delivered is given up.
     static let retryPeriod: Int64 = 86_400
@@ -31,7 +31,8 @@ struct WebhookWindow: Sendable {
         return lanes
     }
 
-    /// Notes what was delivered or given up, and moves the position as far as no earlier event is left.
+    /// Records events that were delivered or given up, and moves the position up to the first event that still needs a
+    /// delivery.
     mutating func settle(_ delivered: Set<Int64>, in events: [RecordedAuditEvent], of webhook: Webhook) {
         done.formUnion(delivered)
         for event in events {
@@ -41,11 +42,11 @@ struct WebhookWindow: Sendable {
         }
     }
 
-    /// The events that are given up: they failed for the whole retry period, and so did everything before them.
+    /// The events to give up: they failed for the whole retry period, and so did all events before them.
     ///
     /// - Parameters:
-    ///   - events: what could not be delivered.
-    ///   - failingSince: since when the first of them fails; nil: it does not.
+    ///   - events: the events that could not be delivered.
+    ///   - failingSince: the time since which the first of them fails; nil: it does not fail.
     static func givenUp(_ events: [RecordedAuditEvent], failingSince: UnixTime?, at now: UnixTime) -> Set<Int64> {
         guard let failingSince, now - failingSince >= retryPeriod else { return [] }
         return Set(events.filter { now - $0.event.at >= retryPeriod }.map(\.sequence))

@@ -59,7 +59,7 @@ public struct Webhooks: Sendable {
         do {
             isAdded = try await store.insert(webhook, recording: event(.webhookAdded, webhook, actor))
         } catch {
-            // Others were added meanwhile.
+            // Another call may have added webhooks meanwhile.
             try await requireRoom(in: store)
             throw error
         }
@@ -85,7 +85,7 @@ public struct Webhooks: Sendable {
         return url.text
     }
 
-    /// Changes a webhook. Nil if there is none.
+    /// Changes a webhook. Returns nil if there is none.
     ///
     /// `change` changes the webhook's `url`, `scope`, `codes` and `isEnabled`. It may run several times.
     public func change(
@@ -100,7 +100,7 @@ public struct Webhooks: Sendable {
         }
     }
 
-    /// Removes a webhook. False if there is none.
+    /// Removes a webhook. Returns false if there is none.
     ///
     /// `check` throws if the webhook must stay. It may run several times.
     public func remove(
@@ -112,7 +112,7 @@ public struct Webhooks: Sendable {
         } != nil
     }
 
-    /// Delivers again from the event after this one. Nil if there is no such webhook.
+    /// Delivers again from the event after this one. Returns nil if there is no such webhook.
     ///
     /// The position is the number of an event in the log; 0: all that the log still has.
     ///
@@ -128,7 +128,7 @@ public struct Webhooks: Sendable {
             try check(before)
             var after = before
             (after.position, after.failingSince, after.failure) = (position, nil, nil)
-            // Whoever delivers now must not go on from its own place.
+            // End the lease: a node that delivers now must not continue from its own position.
             (after.leaseHolder, after.leaseUntil) = (nil, nil)
             let detail = JSONObject([("id", .string(id)), ("after", .integer(position))])
             let event = AuditEvent(.webhookResent, at: clock.now, actor: actor, appID: before.onlyApp, detail: detail)
@@ -144,7 +144,8 @@ public struct Webhooks: Sendable {
         let named = webhook.scope.named
         guard !named.isEmpty else { return [:] }
         var (removed, earlier, position) = ([AppID: Int64](), [AppID: Int64](), position)
-        // The apps that it named last; nil: as when it was first read, which counts as named all along.
+        // The apps that the webhook named at its last event; nil: no event yet, so the first event's apps are treated as named
+        // before.
         var former: Set<AppID>?
         while true {
             let page = try await audit.page(app: nil, device: nil, after: position, limit: Self.page)

@@ -11,7 +11,7 @@ struct RemoteService: Administration {
     private let transport = URLSessionTransport()
 
     private static let maximumAnswer = 64 << 20
-    /// Long enough for the slowest call, in which the service verifies a long audit log event by event.
+    /// The deadline of a call. The slowest one verifies a long audit log event by event.
     private static let deadline: Duration = .seconds(60)
 
     /// The service at this address. To another machine, the connection must be encrypted, because it carries the credential.

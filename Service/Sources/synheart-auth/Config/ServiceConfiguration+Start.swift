@@ -23,7 +23,7 @@ extension ServiceConfiguration {
         }
     }
 
-    /// Refuses a folder for archives that is not there: events would stay in the log unnoticed.
+    /// Refuses an archive folder that does not exist: events would stay in the log unnoticed.
     func checkArchive() throws(ConfigurationError) {
         guard auditKeepDays != nil, let folder = auditArchive else { return }
         var about = stat()

@@ -37,7 +37,7 @@ struct CaseResult: Sendable {
     enum State: String, Sendable { case holds, fails, skipped }
 
     let state: State
-    /// Why the case failed or was skipped; empty if it passed.
+    /// The reason why the case failed or was skipped; empty if it passed.
     let reason: String
     /// The requests and answers; empty unless the case failed.
     let exchanges: [Exchange]

@@ -6,7 +6,7 @@ import SynheartAuth
 struct ConformanceRun {
     private var stage: Stage
 
-    /// The longest time for giving the phones up.
+    /// The longest time for deregistering the phones at the end.
     private static let farewell: Duration = .seconds(60)
     /// The largest error of this machine's clock, in seconds: a year.
     private static let clockLimit: Int64 = 366 * 86_400

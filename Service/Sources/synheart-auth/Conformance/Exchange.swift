@@ -62,7 +62,7 @@ struct WireResponse: Sendable {
     var text: String { code.map { "\(status) \($0)" } ?? "\(status)" }
 }
 
-/// No answer arrived, or one that is too large. It is unknown whether the request arrived.
+/// No answer arrived, or the answer was too large. It is unknown whether the request arrived.
 struct NoAnswer: Error, CustomStringConvertible {
     let description: String
 
@@ -73,7 +73,7 @@ struct NoAnswer: Error, CustomStringConvertible {
 struct Exchange: Sendable {
     let url: String
     let sent: WireRequest
-    /// The answer, or why none arrived.
+    /// The answer, or the reason why none arrived.
     let came: Result<WireResponse, NoAnswer>
 
     /// The most bytes of a body, and of one header's value, that a report shows.
@@ -81,7 +81,7 @@ struct Exchange: Sendable {
     /// Headers with a credential of the operator, whose values are not shown.
     private static let secret = ["authorization", HeaderName.serviceCredential.lowercased()]
 
-    /// For a program.
+    /// The exchange as JSON, for a program.
     var json: JSONObject {
         let sentHeaders = sent.headers.map { ($0.name, Self.secret.contains($0.name.lowercased()) ? "…" : $0.value) }
         var object: [(String, JSONValue)] = [
@@ -100,7 +100,7 @@ struct Exchange: Sendable {
         return JSONObject(object)
     }
 
-    /// For people, on one line.
+    /// The exchange on one line, for people.
     var line: String {
         let answer =
             switch came {

@@ -23,7 +23,7 @@ struct Stage: Sendable {
     struct Options: Sendable {
         /// The service, without a slash at its end.
         let url: String
-        /// Another node of it.
+        /// Another node of the service; nil: there is none.
         let secondURL: String?
         /// A route behind a gateway or a backend that asks `/verify`.
         let backend: String?
@@ -139,7 +139,7 @@ struct Stage: Sendable {
         "\(what.isEmpty ? "" : "\(what): ")expected \(expected), came \(answer.text)"
     }
 
-    /// Checks something about an answer.
+    /// Fails the case with this sentence if the condition does not hold.
     func require(_ isRight: Bool, _ otherwise: @autoclosure () -> String) throws {
         guard isRight else { throw CaseEnd.fails(otherwise()) }
     }

@@ -34,7 +34,7 @@ struct DeviceCommand: AsyncParsableCommand {
 
         /// The device that was registered from this folder.
         ///
-        /// - Parameter origins: the origins to which it may send requests, besides the auth service.
+        /// - Parameter origins: the origins to which it may send requests, in addition to the auth service.
         func device(
             origins: Set<RequestOrigin> = [], scheme: SignatureScheme = .one
         ) throws -> SoftwareDevice {

@@ -2,8 +2,7 @@ import AuthContract
 import StrictJSON
 import SynheartAuth
 
-/// Checks by a request to each configured origin, as a phone would send it, that the origin leads to a service over the
-/// same stores.
+/// Sends a request to each configured origin, as a phone would, and checks that a service over the same stores answers.
 struct OriginChecks {
     let origins: [RequestOrigin]
     /// The `kid`s in the stores.

@@ -14,7 +14,7 @@ struct Interrupted: Error {
     }
 }
 
-/// Runs work that SIGINT (Ctrl-C), SIGTERM or SIGHUP ends in order.
+/// Runs work that ends cleanly at SIGINT (Ctrl-C), SIGTERM or SIGHUP.
 ///
 /// - Parameter step: the action of the first signal; nil: the signal cancels the command, and the call throws `Interrupted` when
 ///   the work has ended. The next signal runs the action of the enclosing call. Without one, it ends the process at once.

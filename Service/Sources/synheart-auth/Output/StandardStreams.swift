@@ -87,7 +87,7 @@ enum StandardOutput {
     }
 }
 
-/// A command's messages, besides its output. If standard error is lost, the exit code still shows the result.
+/// A command's messages, which are not its output. If standard error is lost, the exit code still shows the result.
 enum StandardError {
     /// Writes a text and ends its line. Control characters other than line breaks are escaped.
     static func print(_ text: String) {

@@ -64,7 +64,8 @@ struct Reloading {
 
     /// Trusts the roots of the new configuration, and no others.
     ///
-    /// - Returns: false if the audit log could not name them. Then the removed ones are removed, and none is added.
+    /// - Returns: false if the audit log could not name the roots. In that case no root is added, and the roots that the new
+    ///   configuration omits are removed.
     private func trust(_ roots: AddedRoots) async -> Bool {
         let old = service.roots.added
         var areTrusted = true
@@ -95,7 +96,7 @@ struct Reloading {
 }
 
 extension [AddedRoot] {
-    /// The fields of a log line about them.
+    /// The fields of a log line about these roots.
     var logged: Logger.Metadata {
         ["roots": "\(map { "\($0.use.rawValue) \($0.label) \($0.subject)" }.joined(separator: "; "))"]
     }

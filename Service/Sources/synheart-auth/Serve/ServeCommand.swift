@@ -125,7 +125,7 @@ struct ServeCommand: AsyncParsableCommand {
             log.started(addresses, over: place, configuration)
         } run: { ready in
             try await server.run(
-                // Every acknowledged change is durable, so do not wait.
+                // Every acknowledged change is durable, so the process can end at once.
                 onSecondSignal: {
                     log.abandoned()
                     _exit(ExitCode.failure.rawValue)
@@ -151,7 +151,8 @@ struct ServeCommand: AsyncParsableCommand {
                     manager.tell(.stopping)
                 },
                 onReady: { addresses in
-                    // Not earlier: a start that fails, such as on a port that is in use, is no change of the version.
+                    // Record the version only now: a start that fails, such as on a port that is in use, does not change the
+                    // version.
                     await Self.recordVersion(service, log.logger)
                     await ready(addresses)
                 })

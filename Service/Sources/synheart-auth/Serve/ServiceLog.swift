@@ -29,7 +29,7 @@ final class ServiceLog: Sendable {
     /// Waits until all logged lines are written, at most for the limit, because the reader of standard error may have stopped.
     func flush(within limit: Duration = .seconds(1)) { writer.flush(within: limit) }
 
-    /// The service accepts requests.
+    /// Logs that the service accepts requests.
     func started(_ addresses: AuthServer.Addresses, over place: StorePlace, _ configuration: ServiceConfiguration) {
         run.withLock { $0.startedAt = .now }
         let given = configuration.all.filter { $0.origin != .standard }.map { "\($0.key.rawValue) (\($0.origin))" }
@@ -42,12 +42,12 @@ final class ServiceLog: Sendable {
             ])
     }
 
-    /// The service begins to stop.
+    /// Keeps the reason and the time at which the service began to stop, for the last line.
     func stopping(because reason: String) { run.withLock { $0.stop = $0.stop ?? (reason, .now) } }
 
-    /// The service has stopped. Logs nothing if it never started: the command's error has the reason.
+    /// Logs that the service has stopped. Logs nothing if it never started: the command's error has the reason.
     ///
-    /// - Parameter error: why; nil: the reason of `stopping`.
+    /// - Parameter error: the reason; nil: the reason given to `stopping`.
     func stopped(because error: (any Error)? = nil) {
         let run = run.withLock { $0 }
         guard let started = run.startedAt else { return }
@@ -60,7 +60,7 @@ final class ServiceLog: Sendable {
             ])
     }
 
-    /// A second signal ends the process.
+    /// Logs that a second signal ends the process.
     func abandoned() {
         logger.warning("the service stops at once: it got a second signal")
         flush(within: .milliseconds(100))

@@ -12,7 +12,7 @@ struct ServiceTracing {
     let exporter: TraceExporter
     private let collector: Collector
 
-    /// Nil: no collector is configured.
+    /// Creates the tracer and the exporter. Nil: no collector is configured.
     init?(_ configuration: ServiceConfiguration, logger: Logger) throws {
         guard let (url, share) = try configuration.tracing else { return nil }
         collector = Collector(url)

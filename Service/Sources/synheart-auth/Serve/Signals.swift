@@ -6,7 +6,7 @@ enum Signals {
     /// reader fails instead of ending the process.
     static func hangups() -> AsyncStream<Void> {
         for number in [SIGUSR1, SIGUSR2, SIGPIPE] { signal(number, SIG_IGN) }
-        // Set until the source is registered. With SIG_IGN, child processes would inherit the setting.
+        // This handler is set until the source is registered. Child processes would inherit SIG_IGN.
         signal(SIGHUP) { _ in }
         // Several pending signals become one.
         let (hangups, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))

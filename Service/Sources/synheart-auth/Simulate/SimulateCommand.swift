@@ -148,7 +148,8 @@ struct SimulateCommand: AsyncParsableCommand {
         BadShares(percent: Dictionary(bad.map { ($0.kind, $0.percent) }) { first, _ in first })
     }
 
-    /// Development mode must be allowed in the app record. The record of `apps example` does not allow it.
+    /// The kinds of simulated devices. With `--url`, a mixed fleet has no device in development mode, because the record of
+    /// `apps example` does not allow it.
     private var kinds: [Fleet.Kind] {
         switch platform {
         case .mixed: url == nil ? Fleet.Kind.allCases : [.ios, .android]

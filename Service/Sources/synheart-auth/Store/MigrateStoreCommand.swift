@@ -54,7 +54,8 @@ struct MigrateStoreCommand: AsyncParsableCommand {
                 let isUnserved = try await source.lock.withoutService {
                     moved = try await PostgreSQLStores.importRows(
                         url, from: source.export,
-                        // Before PostgreSQL has the rows: a service that starts on the file after a kill would not know later devices.
+                        // Note the move before PostgreSQL has the rows: a service that starts on the file after a kill would
+                        // not know later devices.
                         committing: { try source.noteMove(to: "PostgreSQL at \(Date.now.formatted(.iso8601))") },
                         progress: { table, count in Self.tell("\(table.rawValue): \(count)") })
                     try await verify(url, against: source)

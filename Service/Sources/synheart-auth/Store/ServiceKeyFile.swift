@@ -58,8 +58,8 @@ struct ServiceKeyFile {
         try synchronizeFolder()
     }
 
-    /// Writes an unnamed file and links it once it is complete, so that a killed process leaves no temporary file. False if the
-    /// file system has no unnamed files.
+    /// Writes an unnamed file and links it once it is complete, so that a killed process leaves no temporary file. Returns
+    /// false if the file system has no unnamed files.
     private func createUnnamed(_ text: String) throws -> Bool {
         let descriptor = Glibc.open(folder, __O_TMPFILE | O_DIRECTORY | O_WRONLY | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { return false }

@@ -41,7 +41,7 @@ struct StoreKey {
                     + "back from your backup"
                     + (hasDatabase ? "; no key is created beside an existing database" : ""))
         }
-        // A new key would be in the way of the old one.
+        // Do not create a key if the database was lost: a new key would be in the place of the old one.
         try SQLiteStores.requireNotLost(database)
         try file.create()
         guard let key = try file.load() else {

@@ -1,7 +1,7 @@
 import AuthServer
 import SQLiteStores
 
-/// Where the service's state is.
+/// The place of the service's state.
 enum StorePlace: CustomStringConvertible {
     /// A SQLite file, by its resolved path. Its other files are next to it.
     case file(String)

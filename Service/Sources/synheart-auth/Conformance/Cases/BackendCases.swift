@@ -148,7 +148,7 @@ struct BackendRoute: Sendable {
     /// A different body, which the backend accepts like the first one.
     let foreignBody = Array("{ }".utf8)
 
-    /// Skips the case without a route.
+    /// Skips the case if the command line names no route.
     init(_ stage: Stage) throws {
         guard let url = stage.options.backend, let (base, path) = Self.parts(url) else {
             throw CaseEnd.skipped("--backend names no route")

@@ -103,6 +103,6 @@ struct RequestName: Hashable, Sendable, CustomStringConvertible {
     /// Requests to a backend.
     static let get = RequestName("GET", "/v1/readings")
     static let post = RequestName("POST", "/v1/readings")
-    /// Where redirects lead.
+    /// The path to which redirects lead.
     static let elsewhere = "/elsewhere"
 }

@@ -3,7 +3,7 @@ import Bytes
 import Foundation
 import StrictJSON
 
-/// Plays cases against a client's command, a few at once.
+/// Plays cases against a client's command, several concurrently.
 struct ClientRun: Sendable {
     let command: [String]
     let appID: AppID
@@ -142,7 +142,7 @@ extension ClientStage {
     }
 }
 
-/// Why a client got no complete answer.
+/// The reason why a client got no complete answer.
 private struct ConnectionEnded: Error, CustomStringConvertible {
     let description = "the connection was ended"
 }

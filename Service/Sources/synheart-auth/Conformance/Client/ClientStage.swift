@@ -13,7 +13,7 @@ struct Arrival: Sendable {
     let time: UnixTime
     /// The service's answer; nil if the service did not get the request.
     var verdict: WireResponse?
-    /// The answer sent to the client; nil if none, or not all of it.
+    /// The answer sent to the client; nil if none was sent, or only a part of it.
     var answer: WireResponse?
     /// When the answer was sent, or the connection ended.
     var end: ContinuousClock.Instant?
@@ -59,12 +59,12 @@ final class ClientStage: Sendable {
 
     var arrivals: [Arrival] { state.withLock { $0.arrivals } }
 
-    /// A start of the command begins.
+    /// Begins a launch, which is one start of the command.
     func begin(launch: Int) {
         state.withLock { ($0.launch, $0.isKilled, $0.kill) = (launch, false, {}) }
     }
 
-    /// The command runs. `kill` kills it.
+    /// Sets the function that kills the running command.
     func isKilled(by kill: @escaping @Sendable () -> Void) { state.withLock { $0.kill = kill } }
 
     /// Whether the case killed the command in this launch.

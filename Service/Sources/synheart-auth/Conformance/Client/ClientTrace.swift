@@ -95,7 +95,7 @@ struct ClientTrace: Sendable {
     func waited(_ seconds: Double, after one: Arrival, before other: Arrival) throws {
         guard let end = one.end else { return }
         let pause = end.duration(to: other.at) / Duration.seconds(1)
-        // Clocks of processes and timers are this exact.
+        // Allow 50 ms for the inaccuracy of timers and of the clocks of two processes.
         guard pause >= seconds - 0.05 else {
             throw CaseEnd.fails("\(other.name): expected a pause of \(seconds) s, came \(pause) s")
         }

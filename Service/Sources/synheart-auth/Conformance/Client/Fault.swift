@@ -27,7 +27,7 @@ struct PlayedAnswer: Sendable {
     }
 }
 
-/// What happens to a client's request.
+/// A fault that a client's request meets.
 enum Fault: Sendable {
     /// The service's answer is changed.
     case changed(@Sendable (inout PlayedAnswer) -> Void)

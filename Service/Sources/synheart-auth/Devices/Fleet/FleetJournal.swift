@@ -97,7 +97,7 @@ final class FleetJournal {
 
     private static func check(_ head: JSONObject, against plan: FleetPlan, _ path: String) throws(CommandFailure) {
         var (kept, own) = (head, plan.head)
-        // The fixed time in the file is used.
+        // Do not compare the members of the calls: the fixed time in the file is used.
         (kept["with"], own["with"]) = (nil, nil)
         guard kept == own else { throw failure(path, "it is of another run: repeat its command, or name another file") }
     }

@@ -32,7 +32,7 @@ extension ClientCase {
     ]
 
     private static func learned(_ id: String, _ sentence: String, hasPage: Bool) -> ClientCase {
-        // Far enough behind to be noticed, and near enough for the service.
+        // 200 s behind is far enough for the client to notice, and near enough for the service to accept the request.
         .init(
             id, hasPage ? "Errors" : "Clock", sentence, [.register, .token],
             faults: [.token: [.refused(.clockSkew, ahead: -200, hasPage: hasPage)]]

@@ -41,7 +41,7 @@ extension ClientCase {
             "demanded-compromise", "X-Synheart-Rotate after a compromise makes the client rotate for that", .compromise),
     ]
 
-    /// A rotation in whose middle the client is killed.
+    /// A rotation during which the client is killed.
     private static func repaired(_ id: String, _ sentence: String, _ afterService: Bool) -> ClientCase {
         .init(
             id, "Answers that are lost", sentence, [.register, .rotate], [.register, .maintain, .get],
