@@ -3,13 +3,14 @@ package import Verification
 
 /// Verifies a stream of JSON lines, and writes one JSON line for each, in order.
 ///
-/// Lines end with LF or CR LF. The last line needs no end. A line of white space gives no output, but counts in line numbers.
-/// So does a line that is too long: it is skipped, and not kept in memory. A byte order mark at the start is ignored.
+/// Lines end with LF or CR LF. The last line needs no end. A line of white space gives no output, but counts in line numbers. The
+/// rest of a line that is too long is skipped and not kept in memory, and the result of the line is `UNREADABLE`. A byte order
+/// mark at the start is ignored.
 package struct BatchRunner: Sendable {
-    /// The most bytes of a line: 1 MiB.
+    /// The largest size of a line: 1 MiB.
     package static let maximumLineLength = 1024 * 1024
 
-    /// Whether every line so far could be read: exit code 0, otherwise 1.
+    /// Whether every line so far could be read. If so, the exit code is 0, otherwise 1.
     package private(set) var everyLineWasReadable = true
 
     private let options: VerificationOptions
@@ -78,7 +79,7 @@ package struct BatchRunner: Sendable {
 }
 
 extension Verdict {
-    /// The line of output.
+    /// The verdict as a line of output.
     func json(name: String?, format: EvidenceFormat) -> JSONValue {
         [
             "name": name.map { .string($0) } ?? .null, "format": .string(format.rawValue),

@@ -6,7 +6,7 @@ package import StrictJSON
 package import Verification
 
 extension EvidenceFormat {
-    /// The contents of an object, with names; nil if it is of another format.
+    /// The contents of an object, with names; nil if the object has another format.
     package func inspect(_ object: [UInt8]) -> JSONValue? {
         switch self {
         case .attestation: (try? AttestationObject(parsing: object)).map { .object($0.json) }
@@ -33,7 +33,8 @@ extension EvidenceFormat {
         let text = String(decoding: object, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
         if let payload = try? JSONValue(parsing: object).object { return Self.inspect(payload: payload) }
         guard let token = try? IntegrityToken(text) else { return nil }
-        // Any base64 looks like an opaque token. Google's tokens begin with the first field of a protocol buffer.
+        // Any base64 text looks like an opaque token. Accept only texts that begin like Google's tokens: with the first field of
+        // a protocol buffer.
         if case .opaque = token, !text.hasPrefix("C") || text.utf8.count < 100 { return nil }
         return .object(JSONObject([("token_form", .string(PlayIntegrityFacts.form(token)))]))
     }

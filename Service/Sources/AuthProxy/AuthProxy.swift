@@ -6,7 +6,7 @@ internal import Synchronization
 
 /// How a proxy verifies and forwards requests.
 package struct AuthProxySettings: Sendable {
-    /// How the proxy tells the backend who signed a request.
+    /// The headers by which the proxy tells the backend who signed a request.
     package enum Identity: Sendable, Hashable {
         /// `X-Synheart-Verified-App`, `-Device`, `-Platform` and `-Assurance`, as in forward authentication.
         case headers
@@ -26,8 +26,8 @@ package struct AuthProxySettings: Sendable {
     package var upstream = UpstreamHeaders.none
     /// The largest body, in bytes, that is read completely before the backend gets any of it.
     package var bodyLimit = 1024 * 1024
-    /// The largest body under signature scheme 2, in bytes, that is forwarded while it arrives. If it is at most `bodyLimit`,
-    /// none is.
+    /// The largest body under signature scheme 2, in bytes, that is forwarded while it arrives. If this is at most `bodyLimit`,
+    /// no body is forwarded while it arrives.
     package var streamLimit = 0
     /// The longest wait for the head of the backend's answer, and between two pieces of its body.
     package var backendTimeout: Duration = .seconds(60)
@@ -45,8 +45,8 @@ package struct AuthProxySettings: Sendable {
     }
 }
 
-/// A sidecar in front of one backend: it verifies each request with the auth service, and forwards the verified ones and those
-/// that observe mode lets pass.
+/// A sidecar in front of one backend: it verifies each request with the auth service, and forwards the verified requests and the
+/// requests that observe mode lets pass.
 package struct AuthProxy: Sendable {
     private let settings: AuthProxySettings
     private let logger: Logger
@@ -78,7 +78,7 @@ package struct AuthProxy: Sendable {
         do {
             if let source = settings.source { state.use(try judge(source)) }
             try await server.run(onSecondSignal: onSecondSignal) { addresses in
-                // The port may have been free to choose until now.
+                // Create the verifier only now: until the listener has started, its port may be unknown.
                 if settings.source == nil {
                     do { state.use(try judge(.origin("http://\(addresses.requests)"))) } catch {
                         logger.critical("no request can be verified", metadata: ["reason": "\(error)"])
@@ -119,12 +119,12 @@ final class ProxyState: Sendable {
 
     private let current = Mutex<(judge: Judge?, failure: String?)>((nil, nil))
 
-    /// Nil until the listener's address is known.
+    /// The verifier and the headers; nil until the listener's address is known.
     var judge: Judge? { current.withLock { $0.judge } }
 
     func use(_ judge: Judge) { current.withLock { $0.judge = judge } }
 
-    /// Why there are no verdicts; nil if the latest request was accepted or observed.
+    /// The reason why the auth service gave no verdict; nil once a request was accepted or observed.
     var failure: String? {
         get { current.withLock { $0.failure } }
         set { current.withLock { $0.failure = newValue } }

@@ -50,11 +50,12 @@ final class Backend: Sendable {
         let status: Int
         let headers: HeaderFields
         let body: HTTPClientResponse.Body
-        /// For a streamed request body: closes its pipe when the answer was read or is dropped.
+        /// Closes the pipe of a streamed request body when the answer was read or is dropped; nil if the body was not streamed.
         let pipe: BodyPipe.Closer?
     }
 
-    /// Sends a request once, and returns when the head of the answer is there. If the task is cancelled, the request is broken off.
+    /// Sends a request once, and returns when the head of the answer has arrived. If the task is cancelled, the request is
+    /// aborted.
     func send(
         _ method: String, _ target: String, headers: HeaderFields, body: Body
     ) async throws(BackendFailure) -> Answer {
@@ -74,7 +75,7 @@ final class Backend: Sendable {
             let answer = try await client.execute(message, timeout: limit)
             let status = Int(answer.status.code)
             guard 200...999 ~= status else { throw InvalidStatus(status) }
-            // After such a head the HTTP client reads no more of the request's body.
+            // After a status of 300 or more, the HTTP client does not read the rest of the request's body, so drop it.
             if status >= 300 { streamed?.discard() }
             return Answer(
                 status: status, headers: HeaderFields(answer.headers.lazy.map { ($0.name, $0.value) }),
@@ -89,7 +90,7 @@ final class Backend: Sendable {
 enum BackendFailure: Error, Sendable, CustomStringConvertible {
     /// Nothing was sent.
     case unreachable(String)
-    /// The backend took too long.
+    /// The backend did not answer in time. It may have executed the request.
     case tooSlow
     /// The connection ended, or the backend's bytes are not HTTP. The backend may have executed the request.
     case broken(String)
@@ -115,7 +116,7 @@ enum BackendFailure: Error, Sendable, CustomStringConvertible {
 }
 
 extension TimeAmount {
-    /// At most a day, so that it always fits.
+    /// The time as a `TimeAmount`, at most a day, so that it always fits.
     init(_ duration: Duration) {
         let (seconds, attoseconds) = min(duration, .seconds(86_400)).components
         self = .nanoseconds(seconds * 1_000_000_000 + attoseconds / 1_000_000_000)

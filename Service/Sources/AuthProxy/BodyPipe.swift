@@ -74,7 +74,7 @@ final class BodyPipe: AsyncSequence, Sendable {
 
     /// Ends the body.
     ///
-    /// - Parameter error: nil: the body is complete. Otherwise the request to the backend is broken off.
+    /// - Parameter error: aborts the request to the backend; nil: the body is complete.
     func finish(_ error: (any Error)? = nil) {
         state.withLock { state in
             switch state {

@@ -1,7 +1,7 @@
 internal import AuthContract
 internal import RequestVerification
 
-/// Which headers pass between the client and the backend.
+/// The rules for the headers that pass between the client and the backend.
 struct ForwardedHeaders: Sendable {
     /// The scheme and the authority that clients sign for; nil: a trusted proxy's headers name them.
     let origin: RequestOrigin?
@@ -46,7 +46,8 @@ struct ForwardedHeaders: Sendable {
         }
     }
 
-    /// Whether `Connection` names a header that this request needs. A hop would remove that header after the service has seen it.
+    /// Whether `Connection` names a header that gives the request its meaning. The next hop would remove that header although the
+    /// service has verified the request with it.
     static func hidesItsMeaning(_ headers: HeaderFields) -> Bool {
         named(in: headers).contains { name in
             name == "host" || signed.contains(name)
@@ -77,8 +78,9 @@ struct ForwardedHeaders: Sendable {
             || name.hasPrefix("x-forwarded-") || name.hasPrefix("x-original-")
     }
 
-    /// Whether a name has only letters, digits and hyphens. Backends with CGI's variables take other spellings for those names, and
-    /// gunicorn takes `SCRIPT_NAME` for a part of the path, so the path that runs would not be the signed one.
+    /// Whether a name has only letters, digits and hyphens. Backends that use CGI variables treat other spellings as the same
+    /// names. And gunicorn treats `SCRIPT_NAME` as a part of the path, so the backend would execute another path than the signed
+    /// one.
     private static func isPlain(_ name: String) -> Bool {
         name.utf8.allSatisfy { byte in
             switch byte {

@@ -1,7 +1,7 @@
 /// The target of a request to the backend.
 enum ForwardedTarget {
     /// The target as a valid URL: characters that RFC 3986 does not allow in a path or a query are escaped, and every server
-    /// decodes them to the same text. Everything else stays unchanged: `//`, `%2F`, `;` and dot segments too.
+    /// decodes them to the same text. Everything else stays unchanged, even `//`, `%2F`, `;` and dot segments.
     ///
     /// - Returns: nil if the target is not a path with an optional query in printable ASCII, or has a `%` without two digits. Servers
     ///   read those in different ways.

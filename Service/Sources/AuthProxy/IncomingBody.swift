@@ -20,7 +20,7 @@ struct IncomingBody {
     private let digest: [UInt8]?
     private var awaitsContinue: Bool
     private var pieces: RequestBody.AsyncIterator
-    /// The bytes that were read, and in `next` the piece that exceeded the limit.
+    /// The bytes that were read. `next` is the piece that exceeded the limit.
     private var read: [UInt8] = []
     private var next: ByteBuffer?
     private var isStreamed = false
@@ -47,7 +47,7 @@ struct IncomingBody {
         Declined(.unsupported, status: 413, .payloadTooLarge, "The body has more than \(maximum) bytes.")
     }
 
-    /// Reads the body, up to `bodyLimit`. Of a larger one, only the digest is known.
+    /// Reads the body, up to `bodyLimit`. For a larger body, returns only the signed digest.
     ///
     /// - Parameter room: the memory for the body.
     mutating func describe(within room: BodyBudget.Share) async throws -> ReceivedRequest.Body {
@@ -77,7 +77,8 @@ struct IncomingBody {
     /// Sends the request to the backend with this body.
     ///
     /// - Parameter isVerified: whether a streamed body must have the signed digest.
-    /// - Throws: `BackendFailure`; `Declined` if the body is not the signed one. Then the backend has not received all of it.
+    /// - Throws: `BackendFailure`; `Declined` if the body is not the signed one. In that case, the backend has not received the
+    ///   whole body.
     mutating func send(
         to backend: Backend, _ method: String, _ target: String, _ headers: HeaderFields, isVerified: Bool
     ) async throws -> Backend.Answer {
@@ -91,7 +92,7 @@ struct IncomingBody {
         do {
             try await stream(into: pipe, expecting: isVerified ? digest : nil)
         } catch {
-            // The backend's connection ends before the end of the body.
+            // End the connection to the backend before the body is complete.
             pipe.finish(error)
             throw error
         }

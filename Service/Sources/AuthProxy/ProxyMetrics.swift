@@ -3,7 +3,7 @@ internal import Logging
 
 /// The metrics of a proxy.
 struct ProxyMetrics: Sendable {
-    /// What became of a request.
+    /// The outcome of a request.
     enum Outcome: String, CaseIterable, Sendable {
         /// The request was sent to the backend with an identity, and the backend answered.
         case verified
@@ -13,7 +13,7 @@ struct ProxyMetrics: Sendable {
         case refused
         /// There was no verdict.
         case unavailable
-        /// The proxy does not forward such a request, because of its target, size or upgrade.
+        /// The proxy did not forward the request because of its target, its size or an upgrade.
         case unsupported
         /// The backend could not be reached, or all connections to it were busy.
         case backendUnreachable = "backend_unreachable"
@@ -45,7 +45,7 @@ struct ProxyMetrics: Sendable {
     private let broken: MetricsRegistry.Value
     private let verification, backend: MetricsRegistry.Histogram
 
-    /// Every series exists from the start, with 0.
+    /// Registers the metrics. Every series exists from the start, with 0.
     init(_ registry: MetricsRegistry) {
         registry.describe(Name.requests, .counter, "Requests, by what became of them.")
         registry.describe(Name.answers, .counter, "Answers of the backend, by class of status.")

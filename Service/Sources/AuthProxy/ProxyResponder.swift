@@ -64,8 +64,8 @@ struct ProxyResponder: Sendable {
         var body = try IncomingBody(of: request, received, limits: settings, over: connection)
         received.body = try await body.describe(within: room)
         let identity = try await verify(received, by: judge.verifier, &line)
-        // A secret of the upstream is for verified requests alone. In observe mode anybody can send the others, also for an app that
-        // the client chooses.
+        // The upstream headers are secrets, so only verified requests may carry them. In observe mode, anyone can send unverified
+        // requests, even for an app that the client chooses.
         guard identity != nil || judge.headers.upstream.lines.isEmpty else { throw Declined(observed: line.code) }
         let headers = judge.headers.request(
             received.headers, identity: identity.map(carrying) ?? [], peer: connection.peer ?? "unknown",
@@ -148,7 +148,7 @@ struct ProxyResponder: Sendable {
         if let name = HTTPField.Name(HeaderName.requestID), !fields.contains(name) { fields[name] = requestID }
         let body = ResponseBody(contentLength: nil) { [metrics, logger] writer in
             do {
-                // The request's body, if it is still streamed, ends with the answer.
+                // Keep the pipe until the answer ends. If the request's body is still being streamed then, it ends too.
                 defer { withExtendedLifetime(answer.pipe) {} }
                 for try await piece in answer.body { try await writer.write(piece) }
                 // After a cancellation the body ends early and looks complete.
@@ -166,10 +166,10 @@ struct ProxyResponder: Sendable {
     }
 }
 
-/// A request that does not reach the backend, or gets no answer from it.
+/// The error for a request that does not reach the backend, or gets no answer from it.
 struct Declined: Error {
     let outcome: ProxyMetrics.Outcome
-    /// For the log.
+    /// The reason for the log.
     let reason: String?
     private let answer: @Sendable (_ requestID: String) -> RefusalAnswer
 
@@ -180,7 +180,7 @@ struct Declined: Error {
         answer = { _ in refusal }
     }
 
-    /// The refusal of a request that observe mode alone would let pass.
+    /// The refusal of an unverified request that observe mode would let pass.
     ///
     /// - Parameter code: why it would be refused in mode `enforce`; it may be a code of a newer service.
     init(observed code: String?) {
@@ -226,7 +226,7 @@ struct Declined: Error {
             outcome, status: status, .serviceUnavailable, message, retryAfter: status == 503 ? 1 : nil, reason: reason)
     }
 
-    /// The code, and the answer. The body of the proxy's own names the same request id as the header and the log.
+    /// The code and the answer. A body that the proxy itself writes has the same request id as the header and the log.
     func response(isHead: Bool, requestID: String) -> (code: String, Response) {
         let answer = answer(requestID)
         var fields = answer.head.headerFields
@@ -246,7 +246,7 @@ struct ProxyLogLine {
     var outcome = ProxyMetrics.Outcome.verified
     var app: AppID?
     var device: DeviceID?
-    /// The code of a refusal, also of an observed one.
+    /// The code of a refusal, even of an observed one.
     var code: String?
     var reason: String?
 }

@@ -21,7 +21,7 @@ package struct UpstreamHeaders: Sendable, CustomStringConvertible, CustomReflect
     /// - Throws: `Malformed`, which names the line but not its content.
     package init(_ text: String) throws(Malformed) {
         var lines: [(String, String)] = []
-        // A carriage return and a line feed are one character.
+        // In Swift, a carriage return followed by a line feed is one character.
         let all = text.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }
         for (number, line) in all.map(String.init).enumerated() {
             guard !line.isEmpty, !line.hasPrefix("#") else { continue }

@@ -53,7 +53,7 @@ package struct Console: OperationsPages {
         let explained =
             switch refusal.code {
             case .payloadTooLarge:
-                // Includes forms of a person whose session has ended meanwhile.
+                // This also applies to forms of a person whose session has ended meanwhile.
                 (
                     "The form is too large",
                     "Sign in and try again. A record that is still too large is changed with synheart-auth apps change."
@@ -152,7 +152,7 @@ package struct Console: OperationsPages {
             do {
                 let credential = try await service.signIn(
                     Self.typed(request.form["credential"]), from: request.address)
-                // Always a new id: others may know an id that the browser had before.
+                // Always start a session with a new id, because others may know an id that the browser had before.
                 if let old = SessionCookie.id(in: request) { sessions.end(old) }
                 answer = PageAnswer(
                     status: 303,
@@ -209,7 +209,7 @@ package struct Console: OperationsPages {
         message: "The service works on a few pages at once, so that devices do not wait. Try again in a moment.",
         retryAfter: 1)
 
-    /// - Parameter shown: the page of the refusal; nil: a general one.
+    /// - Parameter shown: the page that shows the refusal; nil: the general page.
     private func refusal(
         _ refusal: PageRefusal, _ visit: Visit?, at now: UnixTime, logged: Refusal? = nil, shown: Page? = nil
     ) -> PageAnswer {

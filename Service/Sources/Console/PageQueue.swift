@@ -1,10 +1,11 @@
 internal import Bytes
 
-/// The pages that this node renders concurrently, the waiting ones, and the forms that it receives. Pages use the stores of the
-/// public listener, so that many of them would make devices wait; a slow form occupies memory. One person cannot occupy all
-/// places.
+/// Bounds the pages that this node renders concurrently, the pages that wait, and the forms that it receives. Pages use the
+/// stores of the public listener, so many pages at once would make devices wait. A form that arrives slowly occupies memory. One
+/// person cannot occupy all places.
 ///
-/// A page of a person who has left keeps its place. There are few places, and every page and every form ends in bounded time.
+/// If a person leaves, the page keeps its place until it ends. That is acceptable, because every page and every form ends in
+/// bounded time.
 final class PageQueue: Sendable {
     static let maximumAtOnce = 2
     static let maximumWaiting = 4
@@ -12,7 +13,7 @@ final class PageQueue: Sendable {
     /// addition.
     static let maximumOfCredential = 3
 
-    /// The places of each credential.
+    /// The number of places that each credential occupies.
     private struct Places {
         private var counts: [String: Int] = [:]
 
@@ -37,19 +38,19 @@ final class PageQueue: Sendable {
 
     private let state = Locked(State())
 
-    /// The pages that wait.
+    /// The number of pages that wait.
     var waiting: Int { state.withLock { $0.waiting.count } }
 
-    /// Whose places a request takes. The checks of a draft take none of those of the same person's pages and forms. An id of a
-    /// credential has no space.
+    /// The name under which a request takes a place. Checks of a draft have their own name, so they take no places of the same
+    /// person's pages and forms. The name is unique, because an id of a credential has no space.
     static func place(of credentialID: String, isCheck: Bool) -> String {
         isCheck ? "check of \(credentialID)" : credentialID
     }
 
     // MARK: Forms
 
-    /// Reserves a place for a form, before its body is read. False: the credential has enough. Otherwise the caller must call
-    /// `leaveForm`.
+    /// Reserves a place for a form, before its body is read. Returns false if the credential already has the largest number of
+    /// forms. If this returns true, the caller must call `leaveForm`.
     func enterForm(_ credentialID: String, atMost maximum: Int = maximumOfCredential) -> Bool {
         state.withLock { state in
             guard state.forms.hasRoom(for: credentialID, atMost: maximum) else { return false }
@@ -63,11 +64,12 @@ final class PageQueue: Sendable {
 
     // MARK: Pages
 
-    /// Waits for a place. False: too many wait already, or the credential has enough places. Otherwise the caller must leave.
+    /// Waits for a place. Returns false if too many pages wait already, or if the credential already has the largest number of
+    /// pages. If this returns true, the caller must call `leave`.
     ///
     /// - Parameters:
-    ///   - credentialID: whose places these are.
-    ///   - waits: whether to wait. Otherwise there must be room now.
+    ///   - credentialID: the credential whose place is taken, as returned by `place`.
+    ///   - waits: whether to wait for a place. If false, this returns false unless a place is free now.
     func enter(_ credentialID: String, waits: Bool = true) async -> Bool {
         await withCheckedContinuation { continuation in
             let isIn = state.withLock { state -> Bool? in

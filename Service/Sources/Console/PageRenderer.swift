@@ -18,7 +18,7 @@ struct PageRenderer: Sendable {
     /// - Throws: if a template cannot be parsed.
     init() throws { library = try Self.library.get() }
 
-    /// - Parameter visit: nil: the request has no session.
+    /// - Parameter visit: the visit of the signed-in person; nil: the request has no session.
     func answer(_ page: Page, _ visit: Visit?, at now: UnixTime) -> PageAnswer {
         if let file = page.download {
             let disposition = ("Content-Disposition", "attachment; filename=\"\(file.name)\"")
@@ -66,7 +66,8 @@ struct PageRenderer: Sendable {
             "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; "
                 + "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
         ),
-        // Not `no-referrer`: it makes browsers send forms with `Origin: null` (Fetch, "append a request Origin header").
+        // `no-referrer` must not be used here: it makes browsers send forms with `Origin: null` (Fetch, "append a request Origin
+        // header").
         ("X-Frame-Options", "DENY"), ("Referrer-Policy", "same-origin"),
         ("Cross-Origin-Opener-Policy", "same-origin"), ("Cross-Origin-Resource-Policy", "same-origin"),
         (

@@ -33,9 +33,9 @@ public final class PostgreSQLStores: Sendable {
         /// The store in which this node keeps replay claims and challenges. If it is not PostgreSQL, `challenges` and `replay`
         /// refuse every call.
         public var claims = ClaimPlace.postgresql
-        /// Whether only a replica with every acknowledged commit is ever promoted, as with a synchronous replica and a manager of
-        /// failovers that knows it. A failover of PostgreSQL that keeps the claims is then no loss of them, if the promoted server has
-        /// the last claims of each node.
+        /// Whether only replicas with every acknowledged commit are ever promoted. A synchronous replica and a failover manager
+        /// that knows which replica is synchronous ensure this. If PostgreSQL keeps the claims, and the promoted server has the
+        /// last claims of each node, a failover is then not treated as a loss of claims.
         public var isFailoverLossless = false
         /// Whether to create the tables in an empty database.
         public var createsTables = true

@@ -1,6 +1,6 @@
 public import NIOCore
 
-/// A command: an array of bulk strings, as every server reads it.
+/// A command as an array of bulk strings, the form that every server reads.
 public struct RESPCommand: Sendable, Hashable {
     /// The bytes for the wire.
     public private(set) var buffer: ByteBuffer
@@ -11,7 +11,7 @@ public struct RESPCommand: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - words: the first words.
-    ///   - count: the number of all words; nil: no others.
+    ///   - count: the number of all words; nil: there are no others.
     public init(_ words: String..., count: Int? = nil) { self.init(words, count: count) }
 
     /// A command with these words.
@@ -24,7 +24,8 @@ public struct RESPCommand: Sendable, Hashable {
         for word in words { add(word) }
     }
 
-    /// Whether all arguments were added. The server would read the next command as the arguments of an incomplete one.
+    /// Whether all arguments were added. After an incomplete command, the server would read the next command as the missing
+    /// arguments.
     public var isComplete: Bool { missing == 0 }
 
     /// Adds a text.
@@ -41,7 +42,7 @@ public struct RESPCommand: Sendable, Hashable {
         end()
     }
 
-    /// Adds bytes in several parts, without joining them first.
+    /// Adds one argument that consists of a text and bytes, without joining them first.
     public mutating func add(_ prefix: String, bytes: some Collection<UInt8>) {
         writeHead(UInt8(ascii: "$"), prefix.utf8.count + bytes.count)
         buffer.writeString(prefix)
@@ -49,7 +50,7 @@ public struct RESPCommand: Sendable, Hashable {
         end()
     }
 
-    /// Adds a text and 16 bytes behind it.
+    /// Adds one argument that consists of a text and 16 bytes after it.
     public mutating func add(_ prefix: String, _ high: UInt64, _ low: UInt64) {
         writeHead(UInt8(ascii: "$"), prefix.utf8.count + 16)
         buffer.writeString(prefix)

@@ -43,9 +43,9 @@ public struct RESPDecoder: Sendable {
 
     private let limits: Limits
     private var open: [Open] = []
-    /// The bulk string whose length was read and whose bytes have not all arrived yet.
+    /// The bulk string whose length was read, while some of its bytes have not arrived; nil if there is none.
     private var pending: (kind: Bulk, length: Int)?
-    /// The number of bytes of the current line that were searched for a line feed without finding one.
+    /// The number of bytes of the current line that contain no line feed, so that no byte is searched twice.
     private var scanned = 0
     private var elements = 0
     private var size = 0
@@ -226,7 +226,7 @@ public struct RESPDecoder: Sendable {
                 throw RESPError("a number in another form")
             }
             let (product, productOverflow) = value.multipliedReportingOverflow(by: 10)
-            // Negative, because the least number has no positive counterpart.
+            // Accumulate the negative number, because the smallest Int64 has no positive counterpart.
             let (next, overflow) = product.subtractingReportingOverflow(Int64(digit - UInt8(ascii: "0")))
             guard !productOverflow, !overflow else { throw RESPError("a number out of range") }
             value = next

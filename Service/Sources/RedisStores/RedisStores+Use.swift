@@ -13,7 +13,8 @@ public struct RedisUse: Sendable, Hashable {
     public var timeouts: UInt64 = 0
     /// Servers that were replaced since the start, by another one or by a restart.
     public var failovers: UInt64 = 0
-    /// All keys of the servers' databases: claims, challenges and rates; with those of other deployments, if they share them.
+    /// All keys of the servers' databases: claims, challenges and rates; with the keys of other deployments that share the
+    /// databases.
     public var keys: Int64 = 0
     /// The servers' memory in use, in bytes.
     public var memoryBytes: Int64 = 0
@@ -41,13 +42,13 @@ extension RedisStores {
 }
 
 extension ServerInfo {
-    /// How much a server holds.
+    /// The number of keys and the memory of one server.
     struct Size: Sendable, Hashable {
         let keys: Int64
         let memoryBytes: Int64
     }
 
-    /// How much the server holds. `INFO` leaves out a database without keys.
+    /// The number of keys in a database, and the server's memory. `INFO` leaves out a database without keys.
     ///
     /// - Parameter database: the number of the database.
     func size(ofDatabase database: Int) -> Size {

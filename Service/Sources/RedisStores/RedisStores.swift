@@ -30,8 +30,8 @@ public final class RedisStores: Sendable {
         /// Names the store that keeps the claims' history. Without a keeper, the service cannot tell this Redis from another
         /// one: leave it out only if the nodes can never use another store.
         public var keeper: (any ClaimKeeper)?
-        /// Whether requests may have been accepted before, called if Redis has no history. If not, a new deployment accepts
-        /// requests at once. Return false only if no device was ever registered.
+        /// Returns whether requests may have been accepted before. Called if Redis has no history. If it returns false, a new
+        /// deployment accepts requests at once. Return false only if no device was ever registered.
         public var mayHaveHistory: @Sendable () async -> Bool = { true }
         /// Observes each claim; nil: no observer.
         public var observer: (any StoreObserver)?
@@ -84,7 +84,7 @@ public final class RedisStores: Sendable {
                 count: url.form == .cluster ? KeyPartitions.ofACluster : 1, prefix: url.prefix ?? options.prefix)
         }
 
-        /// The settings of connections to Sentinels, and of those that ask a Cluster's nodes for the masters.
+        /// The settings of the connections to Sentinels, and of the connections that ask a Cluster's nodes for the masters.
         var asking: ConnectionSettings {
             var asking = settings.connection
             asking.deadline = min(asking.deadline, .seconds(1))
@@ -155,7 +155,8 @@ public final class RedisStores: Sendable {
                 try await router.confirm()
                 return RedisStores(configuration, router)
             } catch {
-                // The node is not ready, and reports the reason.
+                // Another store is the keeper, or the keeper is not known yet. Start anyway: the node is not ready, and reports
+                // the reason.
                 if options.keeper.map({ (try? $0.current()) == nil }) ?? false {
                     return RedisStores(configuration, router)
                 }

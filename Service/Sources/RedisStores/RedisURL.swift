@@ -2,7 +2,7 @@ internal import AuthContract
 internal import AuthService
 internal import Foundation
 
-/// Where Redis is, and how to log in.
+/// The addresses of the servers, and the login.
 ///
 /// | form | |
 /// |---|---|

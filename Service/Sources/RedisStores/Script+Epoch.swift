@@ -4,7 +4,8 @@ extension Script {
     /// Records a reading of the server's clock, `t`, that is later than the latest one, `at`.
     ///
     /// The readings from `since` to `at` are a stretch: none is further than 720 s from the next. The trail holds the earlier
-    /// stretches. If the clock falls, the later readings were wrong. Around each, requests were accepted whose claims it has purged.
+    /// stretches. If the clock falls, the later readings were wrong. Around each of them, Redis may have removed the claims of
+    /// accepted requests.
     static let advance = """
         local function stretches(trail)
             local all = {}
@@ -46,9 +47,9 @@ extension Script {
     /// under it, system and timeline of the node's PostgreSQL (or empty), the id that the node replaced by this one (or empty), the time
     /// that an earlier answer named (or empty).
     ///
-    /// Answers the epoch, 0 if an epoch must begin and may not, or the newest timeline if the node's is older. If the node's is newer, or
-    /// older under another id: minus the server's clock, until the node names that time in a call within a minute. It first makes its PostgreSQL give no
-    /// unclaimed end for a while (`SecondClaim`).
+    /// Answers the epoch; 0 if an epoch must begin and may not; or the newest timeline if the node's timeline is older. If the
+    /// node's timeline is newer, or older under another id, answers the negated time of the server's clock. The node must then
+    /// make its PostgreSQL give no unclaimed end for a while (`SecondClaim`), and name that time in another call within a minute.
     static let beginEpoch = Script(
         advance + """
             local e = redis.call('HMGET', KEYS[1], 'id', 'run', 'rep', 'ev', 'at', 'loss', 'keeper', 'sys', 'tl', 'since', 'trail',
@@ -152,8 +153,9 @@ extension Script {
             return {ARGV[4], loss, ''}
             """)
 
-    /// Records the unclaimed end of an epoch's first losses, unless it has one, or another epoch began since. A node of the previous
-    /// version that begins one leaves `begun` and `end` as they are, so both name their epoch.
+    /// Records the unclaimed end of an epoch's first losses, unless the epoch has an unclaimed end or another epoch has begun.
+    /// `begun` and `end` contain the id of their epoch, because a node of the previous version that begins an epoch leaves both
+    /// unchanged.
     ///
     /// KEYS: the epoch. ARGV: the epoch's id, the id of the claims' history, the latest date of a lost claim that PostgreSQL may lack.
     /// Answers the unclaimed end, or an empty text.

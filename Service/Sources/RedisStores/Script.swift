@@ -26,8 +26,8 @@ struct Script: Sendable {
 }
 
 extension Script {
-    /// The server's time, which is the same for the whole script: `t` in seconds, and `seconds` as a number that was given, or the
-    /// server's with its fraction.
+    /// The server's time, which is the same for the whole script: `t` in whole seconds, and the function `seconds`, which returns
+    /// a given time or, without one, the server's time with its fraction.
     private static let time = """
         local clock = redis.call('TIME')
         local t = tonumber(clock[1])
@@ -66,8 +66,8 @@ extension Script {
 
     /// Takes tokens from a bucket.
     ///
-    /// KEYS: the bucket. ARGV: burst, tokens a minute, cost, `1` to take none, the time (empty: the server's). Answers the seconds to
-    /// wait, or 0.
+    /// KEYS: the bucket. ARGV: burst, tokens a minute, cost, `1` to only check without taking tokens, the time (empty: the
+    /// server's). Answers the seconds to wait, or 0.
     static let take = Script(
         time + tokens + """
             return take(KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), seconds(ARGV[5]), ARGV[4] == '1')
@@ -107,7 +107,7 @@ extension Script {
 
             """
 
-    /// Claims.
+    /// Makes the claims if the epoch is still current.
     ///
     /// KEYS: the epoch, the claims, the tag if there is one. ARGV: the id of the epoch, the expiry, the node's clock, the expiry of
     /// the tag (empty: there is none). Answers 0 (claimed), the number of the
@@ -121,8 +121,7 @@ extension Script {
     /// Takes a token from the device's bucket. Makes the claims if the bucket had one.
     ///
     /// KEYS: the epoch, the bucket, the claims, the tag if there is one. ARGV: as for `claim`, then burst and tokens a minute,
-    /// and the time as for `take`.
-    /// Answers as `claim`, or 1000 and the seconds to wait.
+    /// and the time as for `take`. Answers as for `claim`, or 1000 plus the seconds to wait.
     static let limitedClaim = Script(
         claims + tokens + """
             if not isCurrent(ARGV[1]) then return -1 end

@@ -1,5 +1,5 @@
-// The types of a verifier's answers: their members are visible without an import of AuthContract, which is a product of another
-// package.
+// Re-exports the types of a verifier's answers, so that a client sees their members without importing AuthContract, which is a
+// product of another package.
 @_exported public import struct AuthContract.AppID
 @_exported public import struct AuthContract.Assurance
 @_exported public import struct AuthContract.DeviceID

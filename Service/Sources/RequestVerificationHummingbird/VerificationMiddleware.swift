@@ -6,8 +6,8 @@ public import RequestVerification
 
 /// Lets only verified requests reach a route. ``VerificationRequestContext/identity`` tells the route who signed.
 ///
-/// Add it before everything that reads the body or needs an identity. If it is mounted twice, only the outer one asks, with its
-/// verifier: so use the same verifier for all routes below it.
+/// Add it before everything that reads the body or needs an identity. If it is mounted twice, only the outer middleware asks the
+/// service, through its own verifier. So use the same verifier for all routes below it.
 public struct VerificationMiddleware<Context: VerificationRequestContext>: RouterMiddleware {
     private let verifier: RequestVerifier
 
@@ -20,7 +20,7 @@ public struct VerificationMiddleware<Context: VerificationRequestContext>: Route
     ) async throws -> Response {
         var head = request.head
         head.headerFields.removeIdentityHeaders()
-        // A second question about one request would be a replay.
+        // Do not ask again: a second question about the same request would be a replay.
         guard context.verification == nil else {
             return try await next(Request(head: head, body: request.body), context)
         }

@@ -18,7 +18,7 @@ extension VerificationRequestContext {
 
 /// A minimal context for ``VerificationMiddleware``.
 public struct VerifiedRequestContext: VerificationRequestContext, RemoteAddressRequestContext {
-    /// What Hummingbird itself needs.
+    /// The storage that Hummingbird itself needs.
     public var coreContext: CoreRequestContextStorage
     /// The result of ``VerificationMiddleware``.
     public var verification: VerificationAnswer?

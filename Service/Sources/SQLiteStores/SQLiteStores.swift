@@ -16,7 +16,8 @@ public final class SQLiteStores: Sendable {
         case service
         /// A tool that runs next to the service. `challenges` and `replay` refuse every call.
         case administration
-        /// A tool that moves the rows to another engine, or takes a move back. As `administration`, also for a moved database.
+        /// A tool that moves the rows to another engine, or takes a move back. It has the rights of `administration`, and may
+        /// also open a moved database.
         case move
     }
 
@@ -45,9 +46,9 @@ public final class SQLiteStores: Sendable {
     public let devices: any DeviceStore
     /// The audit log. Changes in the other stores append to it in their own transactions.
     public let audit: any AuditLog
-    /// Challenges, in memory until `close()` saves them. A tool's refuses every call.
+    /// Challenges, in memory until `close()` saves them. In a tool, this store refuses every call.
     public let challenges: any ChallengeStore
-    /// Replay claims, in the journal. A tool's refuses every call.
+    /// Replay claims, in the journal. In a tool, this store refuses every call.
     public let replay: any ReplayStore
     /// Credentials, with the hash of the secret.
     public let credentials: any CredentialStore
@@ -105,14 +106,14 @@ public final class SQLiteStores: Sendable {
 
     /// Throws if a database was at a path and is gone.
     ///
-    /// A service on a new database would know no device. Phones that are told so give up their identity.
+    /// A service on a new database would know no device, and phones whose device is unknown give up their identity.
     ///
     /// - Parameter path: the database's own path (`resolvedPath`).
     public static func requireNotLost(_ path: String) throws(StoreOpenError) {
         guard !DatabasePath.hasContent(path) else { return }
         let hasSegments = try JournalFolder.hasSegments(path + "-claims")
         let isServed = isServed(path)
-        // A first service may have made the file meanwhile.
+        // A service that starts for the first time may have created the file meanwhile.
         guard !DatabasePath.hasContent(path) else { return }
         guard !isServed else {
             throw StoreOpenError(
@@ -208,12 +209,12 @@ public final class SQLiteStores: Sendable {
     /// command then sealed with the old key could not be opened later.
     public func allowWrites(whileSealing key: ServiceKeyCheck) { database.allowWrites(whileSealing: key) }
 
-    /// Notes that all rows were moved to another engine: from now on the file is a backup, and opens for `Role.move` alone.
+    /// Records that all rows were moved to another engine. From now on the file is a backup, and only `Role.move` can open it.
     ///
-    /// - Parameter place: where they are, for a person.
+    /// - Parameter place: describes the rows' new location, for an operator.
     public func noteMove(to place: String) throws(StoreOpenError) { try database.noteMove(to: place) }
 
-    /// Takes such a note back. Requests of before are refused for some minutes, as after any loss of claims.
+    /// Removes the record of a move. Requests dated before this are refused for some minutes, as after any loss of claims.
     ///
     /// - Returns: false if the rows were not moved.
     public func undoMove() async throws(StoreError) -> Bool { try await database.undoMove() }
@@ -224,9 +225,9 @@ public final class SQLiteStores: Sendable {
         await journal?.close()
         endNotes?.finish()
         await noting?.value
-        // Elsewhere, the note is that of another service.
+        // If the files were moved, the note at this path belongs to another service.
         if let journal, journal.isInPlace { await database.keep(journal.note) }
-        // A stopped service may be moved without its log.
+        // Empty the log, because an operator may move the file of a stopped service without it.
         await database.close(emptyingLog: journal != nil)
     }
 }

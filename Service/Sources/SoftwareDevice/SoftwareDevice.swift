@@ -57,7 +57,7 @@ package struct SoftwareDevice: Sendable {
         configuration.attestation = attestation
         configuration.origins = origins
         configuration.scheme = scheme
-        // Standard error belongs to the command's own messages.
+        // The SDK must not log, because standard error is for the command's own messages.
         configuration.logger = SilentLogger()
         sdk = SynheartAuth(configuration)
         self.configuration = configuration

@@ -47,8 +47,8 @@ public enum StoreConformance {
 
     /// The checks of some stores.
     ///
-    /// Checks of stores that append audit events also read the audit log, and those of receipts and of the service key also
-    /// write other stores: run these on stores of one back end.
+    /// Checks of stores that append audit events also read the audit log, and checks of receipts and of the service key also
+    /// write to other stores. Run all of these on stores of one back end.
     public static func checks(of stores: Store...) -> [ConformanceCheck] {
         stores.flatMap { store in
             switch store {
@@ -142,7 +142,7 @@ public struct StoresUnderTest: Sendable {
         self.now = now
     }
 
-    /// Stores that one object implements, and those that may be nil if it has them.
+    /// Takes all stores from one object. The stores that may be nil are set if the object implements them.
     public init(
         _ stores: some ChallengeStore & ReplayStore & AppStore & DeviceStore & AuditLog & ReceiptStore & CredentialStore
             & SigningKeyStore & PendingProofStore & RecordingStore & VerdictHistoryStore & ServiceKeyStore,

@@ -9,7 +9,7 @@ public struct RefusedProof: Sendable {
     /// The inputs, as an input line of a batch (DocC article *Batch verification* of AttestationInspection).
     public let line: JSONObject
     /// The policy, the roots and the lists of the check. The response keys of Play Integrity decode the token once, and must not
-    /// be stored. Of the list of revoked keys it has only the entries for the chain.
+    /// be stored. The list of revoked keys in the options has only the entries for the chain.
     public let options: VerificationOptions
 
     /// A refused proof.

@@ -11,7 +11,7 @@ package struct Verdict: Sendable {
         case verified
         /// A check failed.
         case refused
-        /// Nothing was refused, but something that the verification needs is missing.
+        /// No check failed, but an input that the verification needs is missing.
         case couldNotCheck = "could-not-check"
     }
 
@@ -22,11 +22,11 @@ package struct Verdict: Sendable {
             case passed, failed, unchecked
         }
 
-        /// Its stable name, the `step` of a refusal.
+        /// The check's stable name, which is the `step` of a refusal.
         package let name: String
         /// Its outcome.
         package let outcome: Outcome
-        /// The found or missing value, for people.
+        /// The value that the check found or lacked, for people; nil: no detail.
         package let detail: String?
 
         /// A check with its outcome.
@@ -111,7 +111,7 @@ package struct NothingVerified: Error {
     /// The verdict that a batch writes for it.
     package let verdict: Verdict
 
-    /// Reads an option. The object is not at fault if it cannot be used.
+    /// Reads an option. If the option cannot be used, this throws an error that does not blame the object.
     static func unlessReadable<Value>(
         _ option: String, _ read: () throws -> Value
     ) throws(NothingVerified) -> Value {

@@ -15,13 +15,13 @@ public struct VerificationOptions: Sendable {
     public var playKeys: JSONValue?
     /// The policy, in the form that `attestation verify --policy` takes; nil: the defaults of a batch.
     public var policy: JSONValue?
-    /// A line's own policy, environment and app ids win over ``policy``. By default ``policy`` wins.
+    /// Whether a line's own policy, environment and App IDs override ``policy``. By default ``policy`` overrides them.
     package var linePoliciesWin = false
     /// Whether this program wrote the line, from evidence or from the options for one object. Only then are `recorded_verdict`,
     /// `expected_challenge` and `challenge_member` used. A line of a batch may come from an attacker.
     package var trustsLine = false
 
-    /// Verifiers with these roots, created once instead of for every line; nil if `rootsPEM` has no certificate.
+    /// Verifiers with these roots, created once and not for every line; nil if `rootsPEM` has no certificate.
     private var apple: AppleVerifiers? = .builtIn
 
     /// No options.

@@ -14,9 +14,9 @@ public enum SecureEnclave {
 
     public static var isAvailable: Bool { lock.withLock { state.isAvailable } }
 
-    /// Switches the Secure Enclave on or off. A simulator has none.
+    /// Switches the Secure Enclave on or off, and ends `failSigning`. A simulator has no Secure Enclave.
     public static func setAvailable(_ isAvailable: Bool) { lock.withLock { state = State(isAvailable: isAvailable) } }
-    /// Makes every signature with a key loaded by its representation fail with this error; nil: none.
+    /// Makes every signature with a Secure Enclave key fail with this error; nil: signatures succeed again.
     public static func failSigning(_ error: NSError?) { lock.withLock { state.signingFailure = error } }
     static var signingFailure: NSError? { lock.withLock { state.signingFailure } }
 }
@@ -24,7 +24,8 @@ public enum SecureEnclave {
 extension SecureEnclave {
     public enum P256 {
         public enum Signing {
-            /// The representation of a real key works only on its device; this one starts with a word instead.
+            /// A key of the Secure Enclave. The representation of a real key works only on its device. In this stand-in, it
+            /// begins with a word that marks the device.
             public struct PrivateKey {
                 private let key: Crypto.P256.Signing.PrivateKey
                 private let isForeign: Bool
@@ -33,7 +34,7 @@ extension SecureEnclave {
 
                 public init() throws { (key, isForeign) = (Crypto.P256.Signing.PrivateKey(), false) }
 
-                /// A key of another device may be read: its first signature fails.
+                /// Loads a key. Loading a key of another device succeeds, but its signatures fail.
                 public init(dataRepresentation: Data) throws {
                     isForeign = dataRepresentation.starts(with: Self.foreignMark)
                     guard isForeign || dataRepresentation.starts(with: Self.mark) else {

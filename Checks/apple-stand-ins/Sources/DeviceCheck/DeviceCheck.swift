@@ -1,7 +1,7 @@
 // Stand-in for DeviceCheck: an App Attest that generates keys, attests each of them once, and asserts with attested ones.
 @_exported import Foundation
 
-/// As the compiler imports Apple's NS_ERROR_ENUM.
+/// The error type, in the form in which the compiler imports Apple's NS_ERROR_ENUM.
 public struct DCError: _BridgedStoredNSError {
     public let _nsError: NSError
     public static var _nsErrorDomain: String { "com.apple.devicecheck.error" }
@@ -24,10 +24,10 @@ public struct DCError: _BridgedStoredNSError {
 
 /// The behaviour of App Attest that a test chooses.
 public enum StandInAppAttest {
-    /// Where the code runs.
+    /// The place in which the code runs.
     public enum Place: Sendable {
         case app
-        /// A simulator, an old device: `isSupported` is false.
+        /// A simulator or an old device: `isSupported` is false.
         case unsupported
         /// `isSupported` is true, and `generateKey` fails.
         case appExtension
@@ -59,10 +59,10 @@ public enum StandInAppAttest {
     public static func fail(_ codes: [DCError.Code]) { with { $0.failures = codes } }
     /// Makes the next calls of generateAssertion fail with these codes, one each.
     public static func failAssertions(_ codes: DCError.Code...) { with { $0.assertionFailures = codes } }
-    /// The next calls of attestKey never return.
+    /// Makes this many next calls of attestKey hang forever.
     public static func hang(times: Int) { with { $0.hangs = times } }
     public static var isHanging: Bool { with { $0.isHanging } }
-    /// Apple forgets a key, as after a reinstallation.
+    /// Makes App Attest forget all keys, as after a reinstallation.
     public static func forgetKeys() { with { $0.keys = [:] } }
     public static var clientDataHashes: [Data] { with { $0.hashes } }
     public static var generated: Int { with { $0.keys.count } }
@@ -98,7 +98,7 @@ open class DCAppAttestService: NSObject {
             state.hashes.append(clientDataHash)
             if !state.failures.isEmpty { throw DCError(state.failures.removeFirst()) }
             guard clientDataHash.count == 32 else { throw DCError(.invalidInput) }
-            // A key that is unknown, or was attested before.
+            // The key must be known, and must not have been attested before.
             guard state.place == .app, state.keys[keyId] == false else { throw DCError(.invalidKey) }
             state.keys[keyId] = true
             return Data("proof ".utf8) + clientDataHash + Data(keyId.utf8)
@@ -109,7 +109,7 @@ open class DCAppAttestService: NSObject {
         try StandInAppAttest.with { state in
             state.asserted.append(keyId)
             if !state.assertionFailures.isEmpty { throw DCError(state.assertionFailures.removeFirst()) }
-            // Keys belong to the app, not to its extensions.
+            // The code must run in the app, because keys do not belong to its extensions.
             guard state.place == .app, state.keys[keyId] == true else { throw DCError(.invalidKey) }
             return Data("assertion \(keyId) ".utf8) + clientDataHash
         }

@@ -6,7 +6,7 @@ public typealias CFTypeRef = AnyObject
 public typealias CFDictionary = NSDictionary
 public typealias CFString = NSString
 public typealias CFData = NSData
-/// Not an NSError for the compiler, as on Apple's systems: functions return its parts.
+/// As on Apple's systems, the compiler does not treat this as an NSError. Functions return its parts.
 public final class CFError {
     let domain: String
     let code: Int
@@ -97,7 +97,7 @@ public func SecAccessControlCreateWithFlags(
 public final class SecKey: NSObject {
     enum Backing { case priv(P256.Signing.PrivateKey), pub(P256.Signing.PublicKey) }
     let backing: Backing
-    /// The key's tag, for failures of single keys.
+    /// The key's tag, so that signatures of single keys can fail.
     let tag: String
     init(_ b: Backing, tag: String = "") { (backing, self.tag) = (b, tag) }
 }
@@ -172,12 +172,12 @@ public enum StandInKeychain {
     }
     /// Makes the next calls that can fail return these statuses, one each.
     public static func fail(_ statuses: OSStatus...) { with { $0.failures = statuses } }
-    /// Every signature fails with this status until the next call of this function; those of canary keys only if they
-    /// are named.
+    /// Makes signatures fail with this error, `times` times or until the next call of this function. A nil `code` makes them
+    /// succeed again. Signatures of canary keys fail only if `affectsCanaries` is true.
     ///
     /// - Parameters:
     ///   - enclaveStatus: The Secure Enclave's own status (`AKSError`).
-    ///   - isBelow: Whether that status is in the underlying error.
+    ///   - isBelow: Whether the underlying error has that status, instead of the error itself.
     public static func failSigning(
         domain: String, code: Int?, enclaveStatus: Int? = nil, isBelow: Bool = false, times: Int = .max,
         affectsCanaries: Bool = false
@@ -191,26 +191,27 @@ public enum StandInKeychain {
             }
         }
     }
-    /// Whether `SecItemUpdate` can change the group of Secure Enclave keys. Apple does not say.
+    /// Sets whether `SecItemUpdate` can change the group of Secure Enclave keys. Apple does not document it.
     public static func setMovesKeys(_ moves: Bool) { with { $0.movesKeys = moves } }
-    /// Whether look-ups find no keys, although they exist. Items are still found.
+    /// Sets whether look-ups find no keys, although keys exist. Items are still found.
     public static func hideKeys(_ hides: Bool) { with { $0.hidesKeys = hides } }
-    /// Whether items are found with data other than what was written.
+    /// Sets whether look-ups return empty data instead of the data that was written.
     public static func setGarbles(_ garbles: Bool) { with { $0.garbles = garbles } }
-    /// Whether `SecKeyCopyPublicKey` returns nil.
+    /// Sets whether `SecKeyCopyPublicKey` returns nil.
     public static func hidePublicKeys(_ hides: Bool) { with { $0.hidesPublicKeys = hides } }
-    /// Whether the device was unlocked since its start. Before that, nothing can be read or written.
+    /// Sets whether the device was unlocked since its start. Before that, nothing can be read or written.
     public static func setUnlockedSinceBoot(_ isUnlocked: Bool) { with { $0.isUnlockedSinceBoot = isUnlocked } }
-    /// Making a key, and getting its public key, fails with this status until the next call of this function.
+    /// Makes the creation of keys fail with this status; nil: it succeeds again. `failExport` does the same for the export of
+    /// public keys.
     public static func failCreation(_ status: OSStatus?) { with { $0.creationStatus = status } }
     public static func failExport(_ status: OSStatus?) { with { $0.exportStatus = status } }
-    /// A full disk: nothing can be added or changed.
+    /// Sets whether the disk is full. While it is full, nothing can be added or changed.
     public static func setFull(_ isFull: Bool) { with { $0.isFull = isFull } }
-    /// Every key is gone, canaries too.
+    /// Removes every key, including canaries.
     public static func loseKeys() { with { $0.keys = [] } }
-    /// The identities' keys, or their canaries.
+    /// The tags of the identities' keys. `canaryTags` has the tags of their canaries.
     public static var tags: Set<String> { tags { !$0.hasSuffix(" canary") } }
-    /// The records are gone, and their canaries are not.
+    /// Removes the records and keeps their canaries.
     public static func loseRecords() {
         with { state in for key in state.items.keys where key.service == "ai.synheart.auth" { state.items[key] = nil } }
     }
@@ -218,15 +219,15 @@ public enum StandInKeychain {
     private static func tags(_ isIncluded: (String) -> Bool) -> Set<String> {
         with { Set($0.keys.map { String(decoding: $0.tag, as: UTF8.self) }.filter(isIncluded)) }
     }
-    /// The identities' keys are gone, and their canaries are not.
+    /// Removes the identities' keys and keeps their canaries.
     public static func loseIdentityKeys() {
         with { $0.keys.removeAll { !String(decoding: $0.tag, as: UTF8.self).hasSuffix(" canary") } }
     }
-    /// The records, without the canary.
+    /// The number of records, without the canary.
     public static var itemCount: Int { with { $0.items.keys.count { $0.service == "ai.synheart.auth" } } }
     /// The access groups that have keys or items.
     public static var usedGroups: Set<String> { with { Set($0.items.keys.map(\.group) + $0.keys.map(\.group)) } }
-    /// An item that another program of this app stored.
+    /// Stores an item as other code of this app would.
     public static func put(_ data: Data, service: String, account: String) {
         with { $0.items[Item(service: service, account: account, group: appGroup)] = data }
     }
@@ -239,12 +240,12 @@ public enum StandInKeychain {
     }
     /// Entitles the app to this group too.
     public static func entitle(_ group: String) { with { _ = $0.groups.insert(group) } }
-    /// The first group of *Keychain Sharing*: items that name no group are there from now on.
+    /// Makes this the first group of *Keychain Sharing*. From now on, items that name no group are stored in this group.
     public static func share(_ group: String) {
         entitle(group)
         with { $0.defaultGroup = group }
     }
-    /// The next look-ups and changes say "not found", as at some prewarmed launches.
+    /// Makes this many next look-ups and changes report "not found", as at some prewarmed launches.
     public static func lie(times: Int) { with { $0.lies = times } }
 
     /// The access groups that a query may use.
@@ -282,7 +283,7 @@ public func SecKeyCreateRandomKey(
             let tag = privateAttributes["atag"] as? Data, privateAttributes["perm"] as? Bool == true,
             privateAttributes["accc"] is SecAccessControl, attributes["type"] as? String == "73",
             attributes["bsiz"] as? Int == 256, attributes["nleg"] as? Bool == true,
-            // The access control has the protection class. Both together are refused.
+            // The access control already has the protection class, so the Keychain refuses an attribute with it.
             privateAttributes["pdmn"] == nil
         else { return .failure(KeychainFailure(status: errSecParam)) }
         let group = privateAttributes["agrp"] as? String ?? state.defaultGroup
@@ -358,7 +359,8 @@ public func SecItemCopyMatching(_ query: CFDictionary, _ result: UnsafeMutablePo
             return errSecSuccess
         }
         guard let item = StandInKeychain.item(query, groups, state) else { return errSecItemNotFound }
-        // Without a request for data the Keychain answers without it, and with one for attributes too by a dictionary.
+        // The Keychain returns data only if the query asks for it. If the query asks for attributes, it returns a dictionary that
+        // also has that data.
         let data = query["r_Data"] as? Bool == true ? state.items[item].map { state.garbles ? Data() : $0 } : nil
         if query["r_Attributes"] as? Bool == true {
             var attributes: [String: Any] = ["svce": item.service, "acct": item.account, "agrp": item.group]
@@ -372,7 +374,8 @@ public func SecItemCopyMatching(_ query: CFDictionary, _ result: UnsafeMutablePo
 }
 
 extension StandInKeychain {
-    /// What Apple's Keychain refuses with errSecParam: no class, an attribute of another class, and the legacy Keychain of macOS.
+    /// Whether Apple's Keychain accepts the query. It refuses with errSecParam: a query without a class, an attribute of another
+    /// class, and the legacy Keychain of macOS.
     static func isWellFormed(_ query: [String: Any]) -> Bool {
         guard query["nleg"] as? Bool == true else { return false }
         switch query["class"] as? String {
@@ -465,7 +468,7 @@ public func SecItemDelete(_ query: CFDictionary) -> OSStatus {
     }
 }
 
-/// The background running time: tests see when it is requested and released, and can end it.
+/// The background running time of activities. Tests see when it is requested and released, and can end it.
 public enum StandInActivity {
     private struct State {
         var running: [Int: @Sendable (Bool) -> Void] = [:]
@@ -480,7 +483,7 @@ public enum StandInActivity {
 
     public static var runningCount: Int { lock.withLock { state.running.count } }
     public static var begunCount: Int { lock.withLock { state.begun } }
-    /// From now on, no running time is granted: blocks are called only with true.
+    /// Sets whether running time is denied. If it is, blocks are called only with true.
     public static func deny(_ isDenied: Bool) { lock.withLock { state.isDenied = isDenied } }
     /// With true, delays the grants of activities from now on. With false, grants the delayed ones.
     public static func hold(_ isHeld: Bool) {
@@ -491,7 +494,7 @@ public enum StandInActivity {
         }
         for id in released { grant(id) }
     }
-    /// The time of all activities is over: their blocks are called again, with true, while the first call still runs.
+    /// Ends the time of all activities: calls their blocks again, with true, while the first calls still run.
     public static func expire() {
         for block in lock.withLock({ Array(state.running.values) }) { block(true) }
     }

@@ -1,7 +1,7 @@
 // Stand-in for a feature of Apple's URLSession that Linux lacks: delegates of single tasks.
 @_exported import FoundationNetworking
 
-/// A session whose tasks can have delegates of their own.
+/// Makes sessions whose tasks can have their own delegates.
 public enum StandInSession {
     /// The task's delegate gets what it implements, and the app's delegate everything else, as Apple documents it
     /// (https://developer.apple.com/documentation/foundation/urlsessiontask/delegate).
@@ -17,7 +17,7 @@ public enum StandInSession {
         init(app: any URLSessionDataDelegate & Sendable) { self.app = app }
 
         private func delegate(of task: URLSessionTask) -> any URLSessionDataDelegate {
-            // Here a task without a delegate of its own names the session's.
+            // On Linux, a task without its own delegate returns the session's delegate.
             guard let own = task.delegate as? any URLSessionDataDelegate, own !== self else { return app }
             return own
         }
@@ -39,7 +39,7 @@ public enum StandInSession {
                 completionHandler: completionHandler)
         }
 
-        // The SDK's delegate implements none of these.
+        // The SDK's delegate implements none of the following methods.
         func urlSession(
             _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
             completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void

@@ -1,4 +1,4 @@
-// Stand-in for os: a Logger whose messages a test reads.
+// Stand-in for os: a Logger whose messages a test can read.
 import Foundation
 
 public struct OSLogType: Hashable, Sendable {

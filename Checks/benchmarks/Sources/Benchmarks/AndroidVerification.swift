@@ -23,8 +23,8 @@ enum AndroidVerification {
         return [try await measure("Play Integrity token, decoded and judged: one P-256 verify", verify)]
     }
 
-    /// A thousand devices in turn, as in a service. Certificates that chains share are cached, those of one device
-    /// never are. All leaves differ, and so do remotely provisioned attestation keys.
+    /// Verifies the chains of a thousand devices in turn, as in a service. Certificates that chains share are cached.
+    /// Certificates of a single device are never cached. All leaves differ, and so do remotely provisioned attestation keys.
     private static func chains() async throws -> [Measurement] {
         let google = try GoogleAuthority(factoryRoot: .rsa2048)
         let now = Date()
@@ -46,7 +46,7 @@ enum AndroidVerification {
                 }
                 let own = path.count
                 let signed = try google.sign(path + authorities, under: root, at: now)
-                // Authorities are the same bytes for every device.
+                // Use the same bytes of the authorities' certificates for every device.
                 let chain = Array(signed.prefix(own) + (devices.first?.chain ?? signed).dropFirst(own))
                 devices.append((key, chain))
             }

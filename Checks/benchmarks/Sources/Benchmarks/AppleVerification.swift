@@ -2,7 +2,7 @@ import AppAttest
 import AttestationTestKit
 import Foundation
 
-/// App Attest: an attestation of an iOS 27 device with a cached intermediate, an assertion, a receipt.
+/// App Attest: an attestation of an iOS 27 device with a cached intermediate, an assertion, and a receipt.
 enum AppleVerification {
     static func run() async throws -> [Measurement] {
         let authority = try AppleAuthority(from: Date(timeIntervalSinceNow: -86_400))

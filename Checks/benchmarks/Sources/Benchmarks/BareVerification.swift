@@ -1,6 +1,6 @@
 import Crypto
 
-/// The primitive alone.
+/// P-256 verification alone.
 enum BareVerification {
     static func run() async throws -> [Measurement] {
         let key = P256.Signing.PrivateKey()

@@ -29,7 +29,7 @@ struct Benchmarks {
         for group in [("bare", BareVerification.run)] + groups
         where group.0 == "bare" || (named.isEmpty ? usual.contains(group.0) : named.contains(group.0)) {
             let results = try await group.1()
-            // Measured before and after, because the speed of the machine varies.
+            // Measure the yardstick before and after the benchmarks, because the speed of the machine varies.
             let after = opensslVerifyRate()
             let yardstick = Measurement(
                 "P-256 verify (openssl speed): R", perSecond: ((before ?? .nan) + (after ?? .nan)) / 2)

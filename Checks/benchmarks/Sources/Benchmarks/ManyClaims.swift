@@ -3,7 +3,7 @@ import AuthService
 import Foundation
 import SQLiteStores
 
-/// The replay store with 24 million live claims: memory, delay, and the time to read them again at start.
+/// The replay store with 24 million live claims: memory, delay, and the time to read the claims again at the start.
 enum ManyClaims {
     private static let pairs = 12_000_000
 
@@ -51,8 +51,8 @@ enum ManyClaims {
         ]
     }
 
-    /// Takes a pair, as for a request that is signed now. With a clock that stood still, the journal would believe that the clock had
-    /// been ahead, and drop claims.
+    /// Takes a pair of claims, as for a request that is signed now. If the clock stood still, the journal would assume that the
+    /// clock had been ahead, and would drop claims.
     private static func claim(
         _ index: Int, of device: DeviceID, in replay: any ReplayStore
     ) async throws(StoreError) -> ClaimOutcome {
@@ -62,7 +62,7 @@ enum ManyClaims {
     }
 
     private static func pair(_ index: Int) -> [ReplayClaim] {
-        // Distributed like hashes.
+        // Mixes the bits, so that the words are distributed like hashes.
         func mixed(_ word: UInt64) -> UInt64 { (word &+ 1) &* 0x9E37_79B9_7F4A_7C15 }
         let word = UInt64(index)
         return [

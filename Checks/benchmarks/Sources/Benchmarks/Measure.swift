@@ -4,7 +4,7 @@ import Foundation
 /// The speed of an operation: the best of several rounds, because disturbances only make it slower.
 struct Measurement {
     let name: String
-    /// Nil if it is a ratio of two rates.
+    /// The operations per second; nil if the measurement is a ratio of two rates.
     let perSecond: Double?
     var ratio: Double?
     /// The number of memory allocations of one run.
@@ -35,7 +35,7 @@ struct Measurement {
 }
 
 /// Runs `work` in rounds of about a fifth of a second.
-@inline(never)  // Inlined it makes the optimizer of Swift 6.3 crash in some callers.
+@inline(never)  // Inlining it makes the optimizer of Swift 6.3 crash in some callers.
 func measure(_ name: String, rounds: Int = 7, _ work: () async throws -> Void) async rethrows -> Measurement {
     var count = 1
     var best = 0.0
@@ -147,7 +147,7 @@ func opensslVerifyRate() -> Double? {
     return text.split(separator: "\n").last?.split(separator: " ").last.flatMap { Double($0) }
 }
 
-/// Does `work` for each of `items`, 64 at a time, in twenty rounds.
+/// Runs `work` for each of `items`, 64 at a time, in twenty rounds.
 func concurrently<Item: Sendable>(
     _ name: String, _ items: [Item], _ work: @escaping @Sendable (Item) async throws -> Void
 ) async throws -> Measurement {

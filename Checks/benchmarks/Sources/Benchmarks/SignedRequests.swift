@@ -2,7 +2,7 @@ import AuthService
 import CAllocations
 import Foundation
 
-/// A signed request through all the rules, claims kept in SQLite's journal.
+/// The verification of a signed request by all rules, with claims in SQLite's journal.
 enum SignedRequests {
     static func run() async throws -> [Measurement] {
         let folder = try TemporaryFolder()
@@ -23,7 +23,7 @@ enum SignedRequests {
             let requests = try fleet.requests(count: 200)
             let signatures = try requests.map(fleet.signature)
             var turns: [Duration] = []
-            // The first requests of each turn warm the caches again that the other work displaced.
+            // The first requests of each turn only warm the caches, because the other work has displaced their content.
             for share in [0..<100, 100..<200] {
                 let started = ContinuousClock.now
                 for index in share { _ = try await fleet.service.authenticate(requests[index], for: .status) }

@@ -5,7 +5,7 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// The work of every app: it signs and sends.
+/// The part that both apps of the size comparison have: it signs and sends a request.
 public func signAndSend(to url: String) async throws -> Int {
     guard let address = URL(string: url) else { throw URLError(.badURL) }
     let key = P256.Signing.PrivateKey()

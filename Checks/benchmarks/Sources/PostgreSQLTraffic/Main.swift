@@ -110,7 +110,7 @@ struct PostgreSQLTraffic {
     }
 }
 
-/// Devices that differ in their ids.
+/// Generated devices. They differ only in their ids.
 private enum Sample {
     static func app() throws -> AppID { try AppID("bench.app") }
 

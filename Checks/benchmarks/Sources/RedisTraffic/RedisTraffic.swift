@@ -2,7 +2,8 @@ import AuthContract
 import AuthService
 @_spi(Benchmarks) import RedisStores
 
-/// Calls of the client in Redis: RedisTraffic URL TASKS SECONDS get|pipeline|claim|limited. `pipeline` reads 64 keys a call.
+/// Makes calls to Redis through the service's client: RedisTraffic URL TASKS SECONDS get|pipeline|claim|limited. `pipeline` reads
+/// 64 keys a call.
 @main
 struct RedisTraffic {
     static func main() async throws {

@@ -7,8 +7,8 @@ import StrictJSON
     import FoundationNetworking
 #endif
 
-/// Registers devices with a running service and writes signed requests of theirs, each of which verifies once, as files for wrk:
-/// one file for each of its threads, with the bytes of each request as they go over the wire, and a byte 0x1E after each.
+/// Registers devices with a running service, and writes their signed requests as files for wrk. Each request can be verified
+/// once. There is one file for each thread of wrk. It has the bytes of each request as sent, and a byte 0x1E after each request.
 ///
 ///     SignedTraffic http://127.0.0.1:8080 bench.app CREDENTIAL FOLDER COUNT
 ///
@@ -25,7 +25,7 @@ struct SignedTraffic {
         }
         let (url, app, credential) = (arguments[1], try AppID(arguments[2]), arguments[3])
         let began = ContinuousClock.now
-        // Each device may have 4,000 requests at once.
+        // The service accepts a burst of 4,000 requests of each device.
         let number = max(64, 2 * count / 3000)
         let devices = try await withThrowingTaskGroup(of: Device.self) { group in
             for index in 0..<number {

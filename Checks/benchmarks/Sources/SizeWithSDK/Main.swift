@@ -6,7 +6,7 @@ import SynheartAuth
     import FoundationNetworking
 #endif
 
-/// The same app with a device identity, every operation of the SDK used.
+/// The app of `SizeWithoutSDK` with a device identity. It uses every operation of the SDK.
 @main
 struct SizeWithSDK {
     static func main() async throws {

@@ -1,7 +1,8 @@
 import Foundation
 import SynheartAuth
 
-/// The same with the SDK: configures it, signs one request with the identity in a folder, and ends. The first run registers.
+/// The app of `StartUpWithoutSDK` with the SDK: it configures the SDK, signs one request with the identity in a folder, and ends.
+/// The first run registers the device.
 @main
 struct StartUpWithSDK {
     static func main() async throws {
@@ -28,7 +29,7 @@ private struct NoVendor: AttestationProvider {
     }
 }
 
-/// Believes everything.
+/// A service that accepts every request.
 private struct AgreeableService: HTTPTransport {
     func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
         let body =

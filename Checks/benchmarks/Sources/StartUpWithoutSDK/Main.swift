@@ -5,8 +5,8 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// An app without the SDK: makes a URLSession, reads a key from a file, makes one signature and ends. Checks/benchmarks/startup
-/// measures it.
+/// An app without the SDK: makes a URLSession, reads a key from a file, makes one signature and ends. `Checks/benchmarks/startup`
+/// measures its start.
 @main
 struct StartUpWithoutSDK {
     static func main() async throws {

@@ -1,13 +1,13 @@
 package import StrictJSON
 package import Verification
 
-/// A verdict in evidence: outcome, code, step and every check.
+/// The recorded verdict of a refusal: outcome, code, step and every check.
 package struct RecordedVerdict: Sendable, Hashable {
     /// `verified`, `refused` or `could-not-check`.
     package let outcome: Verdict.Outcome
-    /// The stable reason; nil for `verified`.
+    /// The stable code of the reason; nil for `verified`.
     package let code: String?
-    /// The check that refused.
+    /// The check that refused; nil if no check refused.
     package let step: String?
     /// The checks that lacked an input.
     package let unchecked: [String]
@@ -48,7 +48,7 @@ package struct RecordedVerdict: Sendable, Hashable {
 }
 
 extension Verdict.Check {
-    /// The check in lists.
+    /// The check as a member of `checks`.
     package var json: JSONObject {
         JSONObject([
             ("check", .string(name)), ("outcome", .string(outcome.rawValue)),

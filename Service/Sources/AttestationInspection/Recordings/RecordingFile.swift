@@ -3,12 +3,12 @@ package import Verification
 
 /// A refusal with all inputs to repeat it, as one JSON document (DocC article *Evidence*).
 ///
-/// It has an input line of a batch, and the policy, the roots and the list of revoked keys that were in effect. It has no
-/// secrets. But it identifies a device: treat it as personal data.
+/// The document contains an input line of a batch, and the policy, the roots and the list of revoked keys that were in effect. It
+/// contains no secrets. But it identifies a device, so treat it as personal data.
 package struct RecordingFile: Sendable {
     /// The version of the document. Other versions are refused.
     package static let version: Int64 = 1
-    /// The most bytes of a document.
+    /// The largest size of a document in bytes.
     package static let maximumSize = 4 << 20
 
     /// The origin of the refusal, for people. It has no effect on the verification.
@@ -26,8 +26,8 @@ package struct RecordingFile: Sendable {
     ///
     /// - Parameters:
     ///   - line: the input line.
-    ///   - options: policy, roots and lists. Response keys of Play Integrity decode the token and are not recorded: the
-    ///     decoded verdict is.
+    ///   - options: policy, roots and lists. Response keys of Play Integrity decode the token. The decoded verdict is recorded,
+    ///     and the keys are not.
     ///   - about: facts for people, such as app, time and device.
     ///   - refusal: code and step of a refusal by the service; nil: the result of verifying the line.
     /// - Throws: if the line or the options cannot be read.
@@ -53,7 +53,7 @@ package struct RecordingFile: Sendable {
     /// Records a refusal by the service.
     ///
     /// - Parameters:
-    ///   - proof: what was refused.
+    ///   - proof: the refused proof.
     ///   - about: facts for people, such as app, time and device.
     /// - Throws: if the inputs or the options cannot be read.
     package init(of proof: RefusedProof, about: JSONObject) throws {
@@ -87,7 +87,7 @@ package struct RecordingFile: Sendable {
         let recorded = options.rootsPEM
         let further = changes.furtherRoots.filter { recorded?.contains($0) != true }
         if !further.isEmpty {
-            // If no roots were recorded, the built-in ones were trusted.
+            // If no roots were recorded, the verification trusted the built-in ones, so keep them.
             if recorded == nil { options.keepsBuiltInRoots = true }
             options.rootsPEM = ([recorded].compactMap { $0 } + further).joined(separator: "\n")
         }
@@ -105,7 +105,7 @@ package struct RecordingFile: Sendable {
     ) throws -> (format: EvidenceFormat, verdict: Verdict) {
         let fields = try JSONFields(.object(line), path: "input")
         let format: EvidenceFormat = try fields.choice("format")
-        // The service wrote the line, so its members override the policy.
+        // The service wrote the line, so the line's members override the policy.
         var options = options
         options.linePoliciesWin = true
         options.trustsLine = true

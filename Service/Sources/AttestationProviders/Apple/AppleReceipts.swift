@@ -28,7 +28,7 @@ package struct AppleReceipts: ReceiptExchange {
     ///
     /// - Parameters:
     ///   - http: the client.
-    ///   - keys: one for each team. The prefix of the App ID selects the key.
+    ///   - keys: one key for each team. The prefix of the App ID selects the key.
     ///   - settings: addresses and deadlines.
     ///   - clock: the time at which requests are signed.
     package init(

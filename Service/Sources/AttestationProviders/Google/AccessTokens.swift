@@ -15,7 +15,7 @@ actor AccessTokens {
 
     /// Seconds before a token's expiry at which it is renewed.
     private static let margin: Int64 = 300
-    /// Seconds without a request after Google refused the account, and after an outage.
+    /// The seconds before the next request after Google refused the account, and after an outage.
     private static let pauseAfterRefusal: Int64 = 30
     private static let pauseAfterOutage: Int64 = 2
 
@@ -44,7 +44,8 @@ actor AccessTokens {
 
     /// A token that is valid for some minutes.
     ///
-    /// - Parameter rejected: a token that Google did not accept. Several callers with the same one cause one request.
+    /// - Parameter rejected: a token that Google did not accept. Several callers with the same rejected token cause only one
+    ///   request.
     func token(insteadOf rejected: AccessToken? = nil) async throws(PlayIntegrityUnavailable) -> AccessToken {
         if let rejected, let cached, cached.token.value == rejected.value { self.cached = nil }
         let now = clock.now
@@ -52,7 +53,7 @@ actor AccessTokens {
         if let failure, now < failure.until {
             return try usable(at: now, else: failure.error)
         }
-        // A separate task, so that a cancelled caller does not cancel the others. It ends within its deadline.
+        // Fetch in a separate task, so that a cancelled caller does not cancel the others. The task ends within its deadline.
         let current = fetching ?? Task { await fetch() }
         fetching = current
         switch await current.value {

@@ -34,7 +34,7 @@ package struct GoogleProviders: EvidenceProviders {
     ///   - clock: the time by which responses are judged.
     ///   - random: jitters the pauses between attempts.
     ///   - pause: waits. Throws if the task is cancelled.
-    ///   - logger: what failed, and why.
+    ///   - logger: logs failures with their reasons.
     package init(
         http: ProviderHTTP, lists: RevocationLists, settings: GoogleSettings = GoogleSettings(),
         clock: any ServiceClock = SystemClock(), random: any RandomSource = SystemRandom(),
@@ -48,7 +48,7 @@ package struct GoogleProviders: EvidenceProviders {
         )
     }
 
-    /// Has Google decode a Play Integrity token. An outage is an outcome, not an error.
+    /// Lets Google decode a Play Integrity token. An outage is an outcome, not an error.
     package func decode(_ token: String, package: String, for caller: IntegrityCaller) async -> DecodeOutcome {
         await decoder.decode(token, package: package, for: caller, within: decodeDeadline)
     }

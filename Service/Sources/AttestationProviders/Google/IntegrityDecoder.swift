@@ -146,8 +146,8 @@ final class IntegrityDecoder: Sendable {
         }
     }
 
-    /// Logs the solution of the most frequent mistake, an unlinked Cloud project: once for each subject, until it
-    /// works.
+    /// Logs how to correct the most frequent mistake, an unlinked Cloud project. Logs it once for each subject, and again only if
+    /// the subject has worked in between.
     private func explainOnce(_ outcome: DecodeOutcome, _ subject: IntegritySubject, _ account: ServiceAccount) {
         switch outcome {
         case .couldNotCheck(let reason) where reason.code == .projectNotLinked:

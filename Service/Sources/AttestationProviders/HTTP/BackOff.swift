@@ -6,7 +6,7 @@ struct BackOff: Sendable {
     /// The result of one attempt.
     enum Attempt<Value: Sendable>: Sendable {
         case done(Value)
-        /// May succeed later: after this many seconds, if the service named them. If no retry follows, the result is
+        /// A retry may succeed: after at least this many seconds, if the service named them. If no retry follows, the result is
         /// `else`.
         case again(after: Int64?, else: Value)
     }

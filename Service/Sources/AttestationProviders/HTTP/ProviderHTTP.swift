@@ -76,7 +76,7 @@ package final class ProviderHTTP: Sendable {
         var message = HTTPClientRequest(url: request.url)
         message.method = request.body == nil ? .GET : .POST
         for (name, value) in request.headers + headers { message.headers.add(name: name, value: value) }
-        // With this id, a provider's support can find the call.
+        // The provider's support can find the call by this id.
         if let id = RequestID.current { message.headers.add(name: "X-Request-ID", value: id) }
         message.body = request.body.map { .bytes($0) }
         let answer = try await client.execute(message, timeout: .nanoseconds(limit.nanoseconds))

@@ -9,7 +9,7 @@ internal import StrictJSON
 struct KeptList: Sendable {
     let list: RevocationStatusList
     let bytes: [UInt8]
-    /// For a conditional request (RFC 9110 section 8.8.3).
+    /// The `ETag` for a conditional request (RFC 9110 section 8.8.3); nil: the source sent none.
     var entityTag: String?
     var confirmedAt: UnixTime
 

@@ -9,7 +9,7 @@ enum ListSource: Sendable {
     case url(String)
     case file(String)
 
-    /// A path or `file:` URL of a file, or a URL with https, or with http on this machine.
+    /// Parses the path or `file:` URL of a file, an https URL, or an http URL of this machine. Nil for any other text.
     init?(_ text: String) {
         if text.hasPrefix("file:") {
             guard let url = URL(string: text), url.isFileURL else { return nil }
@@ -57,7 +57,7 @@ enum ListSource: Sendable {
             }
         } catch { throw Failure(description: "the file cannot be read: \(error.localizedDescription)") }
         guard let contents else { throw Failure(description: "the file is too large") }
-        // The modification time is the confirmation: the operator confirms a list by writing it again.
+        // The modification time is the time of the confirmation, because the operator confirms a list by writing the file again.
         let confirmed = min(contents.modifiedAt, now)
         if let current, current.bytes == contents.bytes {
             return .unchanged(confirmedAt: confirmed, fresh: Self.fileInterval)

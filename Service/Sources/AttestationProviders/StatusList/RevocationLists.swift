@@ -35,7 +35,7 @@ package actor RevocationLists {
         var fetching: Task<Void, Never>?
     }
 
-    /// A bound, because app records name the sources.
+    /// The largest number of sources. It is bounded, because app records name the sources.
     private static let maximumSources = 256
 
     private let http: ProviderHTTP
@@ -69,8 +69,8 @@ package actor RevocationLists {
         self.logger = logger
     }
 
-    /// The list of a source; nil if there is none that is recent enough. If there is none, the caller waits for one fetch at
-    /// most.
+    /// The list of a source; nil if there is no list that is recent enough. If there is no such list at first, the caller waits
+    /// for at most one fetch.
     package func list(from source: String) async -> RevocationStatusList? {
         guard await isKnown(source) else { return nil }
         if let list = usable(source) { return list }
@@ -86,14 +86,15 @@ package actor RevocationLists {
 
     /// Keeps the lists current until the task is cancelled.
     ///
-    /// - Parameter named: the sources that apps name now, the others are forgotten; nil: that is unknown.
+    /// - Parameter named: returns the sources that apps name now, so that other sources are forgotten; nil if the sources are
+    ///   unknown.
     package func run(named: @Sendable () async -> Set<String>? = { nil }) async {
         while !Task.isCancelled {
             if let named = await named() {
                 entries = entries.filter { named.contains($0.key) || $0.value.fetching != nil }
             }
             await refreshAll()
-            // Short enough for a source that is added in the meantime.
+            // Sleep only briefly, so that a source that is added in the meantime is fetched soon.
             let next = entries.values.map { $0.dueAt - clock.now }.min() ?? 30
             do { try await pause(.seconds(min(max(next, 1), 30))) } catch { return }
         }

@@ -17,11 +17,12 @@ enum ReceiverAddress {
 
     /// The lookups that run, with the callers that wait for each.
     private static let lookups = Locked<[String: [Lookup]]>([:])
-    /// A resolver that hangs blocks a thread for each name. There are at most as many, and as many waiting callers of a name.
+    /// The largest number of names that are looked up at once, and of callers that wait for one name. It is bounded, because a
+    /// resolver that hangs blocks a thread for each name.
     private static let maximumLookups = 64
     static let deadline = DispatchTimeInterval.seconds(5)
 
-    /// Resolves a host within five seconds. An address is no name: it needs no resolver, and waits for none.
+    /// Resolves a host within five seconds. An address does not need the resolver, so it never waits.
     ///
     /// - Parameters:
     ///   - host: a name or an address without brackets.
@@ -36,7 +37,8 @@ enum ReceiverAddress {
         return try choose(found, loopback: isLoopback)
     }
 
-    /// The addresses of a name; nil if there are none, or not in time. A name has one lookup at a time.
+    /// The addresses of a name; nil if there are none, if they do not arrive in time, or if too many lookups or callers wait. A
+    /// name has at most one lookup at a time.
     static func lookUp(
         _ host: String, within deadline: DispatchTimeInterval = Self.deadline,
         by resolve: @escaping @Sendable (String) -> [WebhookAddress]?
@@ -55,7 +57,7 @@ enum ReceiverAddress {
         }
         guard let isFirst else { return nil }
         if isFirst {
-            // A serial queue of its own has a thread of its own. The threads of the global queue serve the stores.
+            // Use a separate serial queue, which has its own thread, because the threads of the global queue serve the stores.
             DispatchQueue(label: "synheart.webhooks.name").async {
                 let addresses = resolve(host)
                 for waiting in lookups.withLock({ $0.removeValue(forKey: host) }) ?? [] { waiting.give(addresses) }
@@ -65,7 +67,8 @@ enum ReceiverAddress {
         return await found.value
     }
 
-    /// One forbidden address refuses all: a name with a good and a bad one is an attack.
+    /// Chooses the first address. If one address is forbidden, all are refused, because a name with an allowed and a forbidden
+    /// address is an attack.
     private static func choose(_ all: [WebhookAddress], loopback isLoopback: Bool) throws(Failure) -> String {
         for address in all where !address.isAllowed(loopback: isLoopback) { throw .refused(address.text) }
         guard let chosen = all.first else { throw .unresolved }

@@ -11,7 +11,7 @@ internal import NIOSSL
 ///
 /// Share one, and shut it down at the end.
 package final class WebhookHTTP: WebhookTransport {
-    /// A client connects a name to the one address that was checked.
+    /// A host and the one checked address to which a client connects for it.
     private struct Target: Hashable {
         let host: String
         let address: String
@@ -19,13 +19,14 @@ package final class WebhookHTTP: WebhookTransport {
 
     private struct Clients {
         var all: [Target: HTTPClient] = [:]
-        /// The longest unused first.
+        /// The targets, with the one that was unused for the longest time first.
         var order: [Target] = []
         var isShutDown = false
     }
 
     private static let maximumClients = 64
-    /// A response that ends within these bounds leaves the connection usable.
+    /// The largest body, in bytes, and the longest time that are read of a response. If the response ends within these bounds,
+    /// the connection can be reused.
     private static let maximumResponse = 16 * 1024
     private static let responseTime: Duration = .seconds(1)
 
@@ -66,7 +67,7 @@ package final class WebhookHTTP: WebhookTransport {
             case .refused: .failed("the host resolves to an address that webhooks may not use")
             }
         } catch {
-            // Whoever notices the deadline first.
+            // Either this task or the HTTP client may notice the deadline first.
             let isLate = Task.isCancelled || (error as? HTTPClientError) == .deadlineExceeded
             return .failed(isLate ? "no answer in time" : "no connection, or no HTTP answer")
         }
@@ -94,7 +95,7 @@ package final class WebhookHTTP: WebhookTransport {
         configuration.timeout.connect = .seconds(5)
         configuration.connectionPool.idleTimeout = .seconds(30)
         configuration.connectionPool.retryConnectionEstablishment = false
-        // The certificate is verified for the name, also where the connection goes to the checked address.
+        // Connect to the checked address. The certificate is still verified for the name.
         if target.host != target.address { configuration.dnsOverride = [target.host: target.address] }
         return HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
     }

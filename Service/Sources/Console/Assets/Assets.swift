@@ -6,12 +6,12 @@ internal import Crypto
 enum Assets {
     /// A file that pages name.
     struct Asset: Sendable {
-        /// Below `/console`.
+        /// The path below `/console`.
         let name: String
         let contentType: String
         let bytes: [UInt8]
 
-        /// The path as pages use it.
+        /// The complete path, as pages use it.
         var path: String { PageRequest.base + name }
 
         fileprivate init(_ stem: String, _ ending: String, _ contentType: String, _ text: String) {

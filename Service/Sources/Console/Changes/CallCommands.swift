@@ -4,7 +4,7 @@ internal import StrictJSON
 /// A call of the admin API, in a form that people can repeat: with curl, and with the command line.
 struct CallCommands: Sendable, Hashable {
     let curl: String
-    /// Nil: the command line has no command for it.
+    /// The `synheart-auth` command; nil: no command makes this call.
     let cli: String?
 
     /// - Parameters:

@@ -28,7 +28,7 @@ struct ChangeField: Sendable {
         /// Text of several lines.
         case lines(maximum: Int)
         case choice([Choice])
-        /// Any number of boxes.
+        /// Check boxes, any number of which can be checked.
         case several([Choice], chosen: Set<String>)
         case check
     }
@@ -38,7 +38,7 @@ struct ChangeField: Sendable {
     /// A hint below the field; nil: none.
     var hint: String?
     let kind: Kind
-    /// The value now. Of a check: `yes`, or empty.
+    /// The current value. For a check box, it is `yes` or empty.
     let value: String
     /// Whether the page marks the value as invalid.
     var isInvalid = false

@@ -63,7 +63,7 @@ enum CommandLineForm {
             return ["webhooks", "deliveries"] + (call.parameters["webhook_id"].map { [$0] } ?? [])
         case .listApps: return ["apps", "list"]
         case .showApp: return ["apps", "show"] + (call.parameters["app_id"].map { [$0] } ?? [])
-        // The record is in the file.
+        // The command reads the record from a file.
         case .addApp: return ["apps", "add", "--file", "app.json"]
         case .changeApp: return ["apps", "change", "--file", "app.json"]
         case .listRecordings:
@@ -82,7 +82,8 @@ enum CommandLineForm {
         }
     }
 
-    /// The words after all options. The id of a signing key may begin with a hyphen: after `--` it is no option.
+    /// The words after all options. The id of a signing key may begin with a hyphen, so `--` precedes such an id: without it, the
+    /// id would be read as an option.
     static func last(_ call: AdminCall) -> [String] {
         guard call.route == .revokeSigningKey, let kid = call.parameters["kid"], kid.hasPrefix("-") else { return [] }
         return ["--", kid]

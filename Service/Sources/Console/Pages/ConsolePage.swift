@@ -6,17 +6,17 @@ internal import StrictJSON
 protocol ConsolePage: Sendable {
     /// The path below `/console`, with parameters in braces, such as `/devices/{app_id}/{device_id}`. Empty: the first page.
     var path: String { get }
-    /// The call that the page depends on. A person who may not make it gets 403. Nil: none.
+    /// The call that the page depends on. A person who may not make this call gets 403. Nil: the page depends on no call.
     var needs: AdminRoute? { get }
 
     /// The page.
     func show(_ visit: Visit) async throws -> Page
-    /// The action of the page's form. The console has already checked the origin and the form's token.
+    /// Performs the action of the page's form. The console has already checked the origin and the form's token.
     func submit(_ visit: Visit) async throws -> PageResult
-    /// What is wrong with a form that the person still fills in. Nothing is changed.
+    /// A page with the problems of a form that the person is still filling in. Changes nothing.
     func check(_ visit: Visit) async throws -> Page
-    /// The page for a form that the console has no room for, with what the person typed. It makes no call. Nil: the general page
-    /// of the refusal.
+    /// The page for a form that the console has no room for. It contains the text that the person typed, and makes no call. Nil:
+    /// the general page of the refusal.
     func submit(_ visit: Visit, refusedWith refusal: PageRefusal) throws(PageRefusal) -> Page?
 }
 

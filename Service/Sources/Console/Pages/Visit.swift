@@ -17,7 +17,8 @@ struct Visit: Sendable {
 
     var now: UnixTime { service.now }
 
-    /// The origin in the address bar, for commands. A proxy that ends TLS is taken into account if the browser names the origin.
+    /// The origin in the address bar, for commands. If the browser sends an `Origin`, the result is correct even behind a proxy
+    /// that ends TLS.
     var origin: String {
         if let origin = request.origin, request.isFromOwnPage { return origin }
         return (request.isTLS ? "https://" : "http://") + request.host
@@ -39,7 +40,7 @@ struct Visit: Sendable {
         try await answer(call, ifMatch: tag).body
     }
 
-    /// As above, with the version of the answer's record.
+    /// Calls the admin API like `call`, and returns the whole answer, with the version of its record.
     func answer(_ call: AdminCall, ifMatch tag: String? = nil) async throws(CallRefused) -> AdminResponse {
         var call = call
         call.ifMatch = tag
@@ -48,7 +49,7 @@ struct Visit: Sendable {
         return answer
     }
 
-    /// Makes the call of a submitted form once: not again for a second click or a reload.
+    /// Makes the call of a submitted form at most once: a second click or a reload does not repeat it.
     ///
     /// - Throws: `CallRefused`, and `PageRefusal` for a form that was used before.
     func change(_ call: AdminCall, ifMatch tag: String? = nil) async throws -> JSONValue {

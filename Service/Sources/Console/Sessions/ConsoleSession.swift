@@ -16,7 +16,7 @@ struct ConsoleSession: Sendable {
     /// The numbers of the forms with this token that made a change.
     fileprivate(set) var usedNumbers: Set<String> = []
 
-    /// The number of changes after which the token is replaced: no form of an earlier page can be sent from then on.
+    /// The number of changes after which the token is replaced: forms of earlier pages are refused from then on.
     static let maximumNumbers = 64
     /// Seconds without a request after which a session ends.
     static let idleLimit: Int64 = 30 * 60
@@ -103,7 +103,8 @@ final class ConsoleSessions: Sendable {
     /// Sets or removes the next page's message.
     func tell(_ notice: Notice?, in id: String) { sessions.withLock { $0[Self.key(id)]?.notice = notice } }
 
-    /// Uses up the number of a form that makes a change. False: it was used before, or the token was replaced meanwhile.
+    /// Uses up the number of a form that makes a change. Returns false if the number was used before, or if the token was
+    /// replaced meanwhile.
     ///
     /// - Parameter session: the session by which the token was checked.
     func take(_ number: String, of session: ConsoleSession, in id: String) -> Bool {

@@ -1,6 +1,6 @@
 /// The lines that differ between two texts, with a few common lines around them.
 enum LineDiff {
-    /// The most lines of a text. Longer ones are not compared.
+    /// The largest number of lines of a text. Longer texts are not compared.
     private static let maximumLines = 5000
     private static let context = 2
 

@@ -5,7 +5,7 @@ internal import StrictJSON
 /// A value of a template. It makes invisible characters visible, so that no page can forget that; the template library escapes
 /// text for HTML.
 enum PageValue: Sendable, Hashable {
-    /// No value: its section is left out. For an absent name, the library would search the outer values.
+    /// No value: the template leaves out its section. If the name were absent instead, the library would search the outer values.
     case none
     case text(String)
     /// Text that is shown with its line breaks, such as a command.
@@ -31,7 +31,7 @@ enum PageValue: Sendable, Hashable {
         var isNull: Bool { true }
     }
 
-    /// A text; nil: nothing.
+    /// A text; nil becomes `none`.
     static func optional(_ text: String?) -> PageValue { text.map { .text($0) } ?? .none }
 
     /// A number with commas between groups of three digits.

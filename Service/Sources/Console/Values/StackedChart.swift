@@ -92,7 +92,7 @@ struct StackedChart: Sendable {
         }
     }
 
-    /// The part of the width that a label may need on a narrow screen.
+    /// The share of the chart's width that a label may need on a narrow screen.
     private static let roomOfLabel = 0.15
 
     private func utc(_ slot: Int) -> String { Moment(time: start + Int64(slot) * step, now: start).utc }

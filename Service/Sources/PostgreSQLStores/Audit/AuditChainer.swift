@@ -63,7 +63,7 @@ final class AuditChainer: Sendable {
         }
     }
 
-    /// Whether the work was requested again. If not, the task ends.
+    /// Consumes the flag that requests another run. Returns whether it was set. If it was not, the task ends.
     private func consumePendingRun() -> Bool {
         state.withLock { state in
             defer { state.isWanted = false }

@@ -6,7 +6,7 @@ internal import Bytes
 enum ChallengeTable {
     static let keptAfterExpiry = Int(IssuedChallenge.keptAfterExpiry)
 
-    /// The table of the ring for a challenge with this expiry.
+    /// The number of the table in the ring for a challenge with this expiry.
     static func slot(_ expiresAt: UnixTime) -> Int64 {
         let slot = (expiresAt.seconds / Int64(ClaimTable.stretch)) % Int64(ClaimTable.slots)
         return slot < 0 ? slot + Int64(ClaimTable.slots) : slot

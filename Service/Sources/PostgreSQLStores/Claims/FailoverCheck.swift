@@ -5,9 +5,9 @@ internal import Logging
 
 /// Renews the claims' history when a call finds that the server's identity changed.
 ///
-/// If the operator promotes no replica without every acknowledged commit (`Options.isFailoverLossless`), a failover loses no claim. This
-/// node trusts that only of a server that has its last claims. A replica replays commits in their order, so it then has all claims that
-/// this node made. Until every other node had the time to look for its own, no request is judged.
+/// If the operator promotes no replica without every acknowledged commit (`Options.isFailoverLossless`), a failover loses no
+/// claim. This node trusts that only of a server that has its last claims. A replica replays commits in their order, so it then
+/// has all claims that this node made. No request is judged until every other node had the time to look for its own last claims.
 final class FailoverCheck: Sendable {
     /// The claims of one transaction, whose commit was acknowledged.
     private struct Made: Sendable {
@@ -31,8 +31,8 @@ final class FailoverCheck: Sendable {
         }
     }
 
-    /// The number of transactions whose claims are looked for. The one that committed last is among the last answered ones, because
-    /// each lane runs one at a time.
+    /// The number of transactions of one primary whose claims this node looks for after a failover. The transaction that
+    /// committed last is among them, because each lane runs one transaction at a time.
     private static let kept = 2 * PostgreSQLReplayStore.lanes
 
     let isLossless: Bool
@@ -52,7 +52,7 @@ final class FailoverCheck: Sendable {
         state.withLock { $0.add(claims, on: primary) }
     }
 
-    /// Whether this node made claims on an earlier timeline that are still live, and did not look for them on this server yet.
+    /// Whether this node made claims on another primary that are still live, and has not looked for them on this server yet.
     func isDue(on primary: PrimaryPlace?, at now: UnixTime) -> Bool {
         guard isLossless, let primary else { return false }
         return state.withLock { state in
@@ -63,7 +63,7 @@ final class FailoverCheck: Sendable {
     /// Renews the history on the server that a connection leads to.
     ///
     /// - Parameter now: this node's clock.
-    /// - Throws: if this node's clock and the server's are too far apart. The node then looks again later.
+    /// - Throws: if this node's clock and the server's are too far apart. The node then retries later.
     func renew(_ pool: ConnectionPool, at now: UnixTime) async throws(StoreError) {
         try await pool.run { (connection) throws(StoreError) in try self.renew(connection, at: now) }
     }
@@ -75,7 +75,7 @@ final class FailoverCheck: Sendable {
                 return (PrimaryPlace?.none, [Made](), StoredRow?.none)
             }
             let former = state.withLock { state in state.made.filter { $0.primary != primary } }
-            // Those that expired may be purged.
+            // Look for live claims only: this server may have purged the expired ones.
             let live = former.filter { !$0.live(at: now).isEmpty }
             let row = try connection.row(
                 "SELECT outcome, number FROM renew_claims($1, $2, $3, $4)",
@@ -88,7 +88,7 @@ final class FailoverCheck: Sendable {
         guard let primary, let found else { return }
         let outcome = try found.optionalText("outcome")
         if outcome == "clock" { throw PostgreSQLStores.clocksApart(try found.integer("number")) }
-        // After the commit. What another call adds meanwhile is looked for by the next one.
+        // Drop these transactions only after the commit. Transactions that another call added meanwhile stay for the next check.
         let looked = Set(former.map(\.number))
         state.withLock { state in state.made.removeAll { looked.contains($0.number) } }
         log(outcome, primary)

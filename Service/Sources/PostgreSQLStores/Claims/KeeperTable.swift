@@ -38,14 +38,14 @@ extension PostgreSQLStores {
     }
 }
 
-/// What a node read of the keeper's row.
+/// The keeper's row, as a node read it.
 struct KeeperReading: Sendable {
     let keeper: NamedKeeper
     /// The primary that answered; nil: it does not report its timeline.
     let primary: PrimaryPlace?
     /// The primary's clock.
     let time: UnixTime
-    /// The primary's clock as the row has it. Claims dated much later are second claims (`SecondClaim`).
+    /// The latest reading of the primary's clock in the row. Claims dated much later are second claims (`SecondClaim`).
     let mark: UnixTime
 }
 
@@ -78,8 +78,8 @@ struct KeeperTable: Sendable {
         }
     }
 
-    /// The latest date of a request that was accepted before now, under this id or an earlier one, and is not claimed in this database;
-    /// nil: not known, or another id is the present one.
+    /// The latest date of the requests that were accepted before now, under this id or an earlier one, and have no claim in this
+    /// database. Nil if the date is not known, or if this id is not the current one.
     func unclaimedEnd(of id: String) async throws(StoreError) -> Int64? {
         try await database.read { (connection) throws(StoreError) in
             try connection.row("SELECT unclaimed_end_of_part($1) AS latest", [.text(id)])?.optionalInteger("latest")
@@ -89,6 +89,7 @@ struct KeeperTable: Sendable {
     /// Records that second claims may be missing, so that there is no unclaimed end for a while.
     ///
     /// - Parameter now: this node's clock.
+    /// - Throws: if this node's clock and the server's are too far apart. Then nothing is recorded.
     func settle(at now: UnixTime) async throws(StoreError) {
         let tolerance = clockTolerance
         try await database.read { (connection) throws(StoreError) in
@@ -105,7 +106,7 @@ struct KeeperTable: Sendable {
     ///   - place: the store.
     ///   - id: the id in the row.
     ///   - settling: whether second claims may be missing, so that no new id has an unclaimed end for a while.
-    ///   - actor: who does it.
+    ///   - actor: who names the store, for the audit event.
     ///   - now: this process' clock.
     func name(
         _ place: ClaimPlace, ifStill id: String, settling: Bool = false, actor: String, at now: UnixTime
@@ -117,7 +118,7 @@ struct KeeperTable: Sendable {
             let before = try row.optionalText("before")
             let unclaimedEnd = try row.optionalInteger("unclaimed_end")
             if place == .postgresql {
-                // Before the row changes, because it says who kept the claims until now.
+                // This must run before the row changes, because it reads the previous keeper from the row.
                 _ = try connection.rows("SELECT keep_claims_here($1, $2)", [.text(new), .integer(unclaimedEnd)])
             }
             // Without `ruled_id`, the row would say that a node without second claims named the store.

@@ -72,7 +72,7 @@ final class KeeperWatch: ClaimKeeper {
 
     func renew(_ id: ClaimHistoryID) async throws(StoreError) -> ClaimHistoryID? {
         if let new = try await name(ifStill: id.text) { return new }
-        // Another process named one. Without this, the node would wait for the next round.
+        // Another process named a keeper. Read it now: otherwise the node would refuse claims until the next round.
         await read()
         return nil
     }
@@ -105,7 +105,8 @@ final class KeeperWatch: ClaimKeeper {
                 try await failover.renew(table.database.pool, at: clock.now)
             }
             if keeper.place == place, state.withLock({ $0.replaced }) == keeper.id {
-                // An id is named once. So a replica without the change was promoted, and another store may have made claims meanwhile.
+                // No id is named twice. So a replica that lacks the last change of the keeper was promoted, and another store may
+                // have made claims meanwhile.
                 if try await name(ifStill: keeper.id) == nil { return false }
             } else if keeper.place == place {
                 admit(ClaimHistoryID(keeper.id, primary: reading.primary, reading: reading.mark), asked)
@@ -120,7 +121,7 @@ final class KeeperWatch: ClaimKeeper {
             }
             return true
         } catch {
-            // The last reading stays valid until its lease ends.
+            // `refuse` keeps the last reading, which is valid until its lease ends.
             refuse(StoreError(error.code, "which store keeps the claims is not known: \(error.reason)"), because: error)
             return false
         }
@@ -145,7 +146,8 @@ final class KeeperWatch: ClaimKeeper {
         if wasRefused { logger.notice("This node makes claims", metadata: ["keeper": "\(place)"]) }
     }
 
-    /// Refuses claims from now on.
+    /// Records why this node makes no claims. If the keeper could only not be read, the last reading stays valid until its lease
+    /// ends.
     ///
     /// - Parameter failure: why the keeper could not be read; nil: another store is the keeper.
     private func refuse(_ trouble: StoreError, because failure: StoreError?) {

@@ -6,7 +6,7 @@ internal import Bytes
 ///
 /// Concurrent calls share a transaction: a commit waits for the disk once, for one claim or for many.
 ///
-/// As the store of second claims it does not ask which store is the keeper, because another one keeps the first claims
+/// The store of second claims does not check which store is the keeper, because another store keeps the first claims
 /// (`SecondClaim`).
 final class PostgreSQLReplayStore: ReplayStore {
     private typealias Answer = OnceValue<Result<ClaimOutcome, StoreError>>
@@ -144,7 +144,7 @@ final class PostgreSQLReplayStore: ReplayStore {
         let now = calls.map(\.now).max() ?? UnixTime(0)
         let (findings, primary) = try await database.pool.run { [failover] (connection) throws(StoreError) in
             try connection.inTransaction { (connection) throws(StoreError) in
-                // In each attempt, because the next one may lead to another server.
+                // Check this in each attempt, because a retry may run on another server.
                 guard !failover.isDue(on: connection.place, at: now) else {
                     return (calls.map { _ in Finding.unknownHistory }, connection.place)
                 }

@@ -19,7 +19,7 @@ actor Connection {
     /// A cancellation that is being sent.
     struct Cancellation {
         let isSent: Locked<Bool>
-        /// The time until which the server may react.
+        /// The deadline for the server's reaction.
         let end: ContinuousClock.Instant
     }
 

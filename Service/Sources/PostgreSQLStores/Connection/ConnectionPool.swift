@@ -92,7 +92,7 @@ final class ConnectionPool: Sendable {
         return try result.get()
     }
 
-    /// Counts a deadline that passed before the answer, whoever noticed it.
+    /// Counts a call that had no answer within its deadline, whether the pool or the connection noticed the deadline.
     private func note(_ error: StoreError) {
         if error.code == .tooSlow { timedOut.withLock { $0 &+= 1 } }
     }

@@ -81,7 +81,7 @@ final class ConnectionThread: SerialExecutor {
     }
 }
 
-/// A pipe that ends a `poll`.
+/// A pipe that wakes a thread from `poll`.
 final class WakeSignal: Sendable {
     let descriptor: Int32
     private let writing: Int32

@@ -44,7 +44,7 @@ final class DeadlineWatch: @unchecked Sendable {
         }
     }
 
-    /// Waits for expired deadlines and returns their requests; nil once the watch is finished.
+    /// Waits for expired deadlines and returns their requests; nil once the watch is finished and no request is left.
     private func next() -> [Request]? {
         condition.lock()
         defer { condition.unlock() }

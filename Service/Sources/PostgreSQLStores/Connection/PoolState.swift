@@ -1,6 +1,6 @@
 internal import AuthService
 
-/// The properties of a request that a `PoolState` uses.
+/// A request, as `PoolState` sees it.
 protocol PooledRequest: Sendable {
     /// Whether the caller already has an answer, so that further work is useless.
     var isOver: Bool { get }
@@ -35,8 +35,9 @@ struct PoolState<Connection: Sendable, Request: PooledRequest>: Sendable {
     /// The largest number of look-ups in one round trip.
     static var maximumTogether: Int { 64 }
 
-    /// A look-up waits for a round trip of others that began less than this time ago, to share the next one. A later look-up wakes another
-    /// connection, which takes those that wait too: the server may not answer the first one.
+    /// If a round trip of look-ups began less than this time ago, a new look-up waits for its end, to share the next round trip.
+    /// After this time, a look-up wakes another connection, which takes the waiting look-ups too, because the server may not
+    /// answer the first round trip.
     static var gatherTime: Duration { .milliseconds(2) }
 
     /// The shortest and the longest pause between attempts to reach a server.
@@ -50,7 +51,8 @@ struct PoolState<Connection: Sendable, Request: PooledRequest>: Sendable {
     private var waiting = Queue<Request>()
     /// The number of connections whose threads were woken and have not taken a request yet.
     private var waking = 0
-    /// When a connection last took look-ups; nil if a connection has been released since. It takes those that wait when it is released.
+    /// When a connection last took look-ups; nil if any connection has been released since. A released connection takes the
+    /// waiting look-ups.
     private var lookUpsBegan: ContinuousClock.Instant?
     /// The reason why the last attempt to connect failed; nil after a successful one.
     private var outage: Outage?

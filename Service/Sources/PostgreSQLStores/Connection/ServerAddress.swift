@@ -27,7 +27,7 @@ struct ServerAddress: Sendable {
     ///
     /// - Parameters:
     ///   - url: the URL.
-    ///   - defaults: values of parameters that the URL does not have; nil: those that libpq takes from the environment.
+    ///   - defaults: values of parameters that the URL does not have; nil: the values that libpq takes from the environment.
     init(_ url: String, defaults: [String: String]? = nil) throws(StoreOpenError) {
         // libpq's message about a malformed URL may quote a password.
         guard url.hasPrefix("postgresql://") || url.hasPrefix("postgres://") else {

@@ -34,7 +34,7 @@ extension PostgreSQLStores {
                 "UPDATE claim_history SET identity = 'moved from another engine', clock = greatest(clock, $1)",
                 [.integer(lastReading?.seconds ?? 0)])
             if lastReading != nil { _ = try connection.rows(oldRecordsLoss) }
-            // A Redis that kept the claims before has another id, so it records a loss too, and forgets which primary was the
+            // With a new id, a Redis that kept the claims before the import records a loss too, and forgets which primary was the
             // newest.
             _ = try connection.rows(
                 """
@@ -45,8 +45,8 @@ extension PostgreSQLStores {
         }
     }
 
-    /// Records a loss that ends no earlier than the widest future window from now. Old app records may have a narrower window than
-    /// the one under which requests were accepted later.
+    /// Records a loss that ends no earlier than the widest future window from now. The app records of a backup are old: a wider
+    /// window may have been set later, and requests were accepted under it.
     private static let oldRecordsLoss = """
         UPDATE claim_history SET lost_from = lost_from || \(Schema.serverClock) - \(ReplayClaim.life),
           lost_to = lost_to || \(Schema.serverClock) + \(SignaturePolicy.maximumFutureWindow - ClaimHistory.leastWindow)

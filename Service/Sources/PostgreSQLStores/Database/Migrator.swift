@@ -21,9 +21,10 @@ enum Migrator {
         return .version(version, oldest: oldest)
     }
 
-    /// Applies the missing migrations, each in a transaction of its own: none keeps the locks of those before it, and after a failure
-    /// the tables have an older version. In an empty database all are one transaction, because a node that starts there sees all
-    /// tables or none. Concurrent calls are serialized. Returns the state before.
+    /// Applies the missing migrations, each in its own transaction, so that the locks of one migration end before the next one
+    /// begins. After a failure, the tables have the version of the last complete migration. In an empty database, one transaction
+    /// applies all migrations, so that a starting node sees all tables or none. Concurrent calls are serialized. Returns the
+    /// previous state.
     static func migrate(_ connection: isolated Connection) throws(StoreError) -> State {
         let before = try migrateOnce(connection)
         var state = before
@@ -33,7 +34,7 @@ enum Migrator {
         return before
     }
 
-    /// Applies the next migration, or all to an empty database. Returns the state before.
+    /// Applies the next migration, or all migrations to an empty database. Returns the previous state.
     private static func migrateOnce(_ connection: isolated Connection) throws(StoreError) -> State {
         try connection.inTransaction { (connection) throws(StoreError) in
             _ = try connection.rows("SELECT \(AdvisoryLock.migration.sql)")

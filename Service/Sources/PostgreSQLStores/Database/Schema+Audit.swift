@@ -41,7 +41,7 @@ extension Schema {
         CREATE TRIGGER audit_is_not_shortened BEFORE TRUNCATE ON audit
           FOR EACH STATEMENT EXECUTE FUNCTION audit_is_append_only()
         """,
-        // A member with its length before it. The length -1 distinguishes a missing member from an empty one.
+        // Encodes a member as its length and its bytes. The length -1 distinguishes a missing member from an empty one.
         """
         CREATE FUNCTION audit_member(member text) RETURNS bytea LANGUAGE sql IMMUTABLE AS $$
           SELECT int8send(coalesce(octet_length(convert_to(member, 'UTF8')), -1)::bigint)

@@ -10,7 +10,7 @@ extension Schema {
     /// - Parameters:
     ///   - lease: seconds for which nodes may have used another keeper after the loss, as SQL over the former `history`.
     ///   - noting: further columns that the update sets.
-    ///   - first: the reading at which the readings up to the last recorded one began, as SQL over the former `history`.
+    ///   - first: the first of the readings that end with the last recorded one, as SQL over the former `history`.
     ///   - purgedTo: the new `purged_to`, as SQL over the former `history`.
     static func noteClaimLoss(
         lease: String, noting: String, first: String = "history.clock", purgedTo: String = purgedToAfterFall

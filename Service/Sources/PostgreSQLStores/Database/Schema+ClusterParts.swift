@@ -1,12 +1,13 @@
 internal import AuthService
 
-/// A part of a Redis Cluster that is replaced: the unclaimed end under an id that stays. `SecondClaim` says why no request is accepted
-/// twice.
+/// The unclaimed end of a part of a Redis Cluster that is replaced while the id of the claims' history stays. `SecondClaim`
+/// explains why no request is accepted twice.
 extension Schema {
     static let clusterParts = [
-        // Until then, a node may claim by readings that are later than its question for the masters.
+        // Until `unbound_until`, a node may claim by a reading of the clock that it took after it asked for the masters.
         "ALTER TABLE claim_keeper ADD COLUMN unbound_until bigint NOT NULL DEFAULT 0",
-        // A node of the previous version may be running. If none ever renewed its lease, and no device exists, none made a claim.
+        // A node of the previous version may be running. If no node ever renewed the lease and no device exists, no node made a
+        // claim.
         """
         UPDATE claim_keeper SET unbound_until = \(settlement)
           WHERE renewed_at IS NOT NULL OR EXISTS (SELECT 1 FROM devices)
@@ -30,8 +31,9 @@ extension Schema {
           END IF;
         END $$
         """,
-        // The latest date of a claim that is not in this database and that was made before now, under this id or an earlier one. Null: not
-        // known, or another id is the present one. Locking the row is no change that a replica needs.
+        // Returns the latest date of the claims that are not in this database and were made before now, under this id or an
+        // earlier one. Null if the date is not known, or if this id is not the current one. It only locks the row, so its commit
+        // need not wait for a replica.
         """
         CREATE FUNCTION unclaimed_end_of_part(present_id text) RETURNS bigint LANGUAGE plpgsql AS $$
         DECLARE
@@ -44,9 +46,9 @@ extension Schema {
           RETURN latest;
         END $$
         """,
-        // Nodes may have made second claims in a former primary until now. A primary that is promoted later has a loss of its own, so this
-        // need not reach a replica. By a wrong clock nothing is recorded, because it may be years ahead. Then this answers how far the
-        // node's clock is ahead of it.
+        // Nodes may have made second claims in a former primary until now. A primary that is promoted later records its own loss,
+        // so this record need not reach a replica. If the server's clock may be wrong, nothing is recorded, because that clock
+        // may be years ahead. In that case, returns how many seconds the node's clock is ahead of the server's.
         """
         CREATE FUNCTION settle_claim_keeper(reading bigint, tolerance bigint) RETURNS bigint LANGUAGE plpgsql AS $$
         DECLARE
@@ -63,9 +65,9 @@ extension Schema {
 
     /// A function by which nodes read the id and renew the lease.
     ///
-    /// `marked` is on the primary's disk before the node gets it, so no crash can remove it from the row in which a later id
-    /// is set. A node with a wrong clock makes no claims, and must not raise the mark, which never decreases again. Nor does
-    /// such a node record the server's start, because the server's clock may be behind.
+    /// `marked` is on the primary's disk before the node gets it, so no crash can remove it from the row in which a later id is
+    /// set. If the node's clock and the server's differ too much, the node makes no claims. It must not raise the mark, which
+    /// never decreases again. It must not record the server's start either, because the server's clock may be behind.
     static func readingKeeper(as name: String) -> String {
         """
         CREATE FUNCTION \(name)(

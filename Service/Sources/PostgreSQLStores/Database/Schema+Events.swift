@@ -20,8 +20,8 @@ extension Schema {
         """
     ]
 
-    /// The last deliveries of each webhook. They go with their webhook, also if a node of the previous version removes it. Such a
-    /// node adds no deliveries.
+    /// The last deliveries of each webhook. If a webhook is removed, even by a node of the previous version, its deliveries are
+    /// removed too. Nodes of the previous version add no deliveries.
     static let webhookDeliveries = [
         """
         CREATE TABLE webhook_deliveries (
@@ -38,7 +38,7 @@ extension Schema {
         "CREATE INDEX webhook_deliveries_newest ON webhook_deliveries (webhook_id, number)",
     ]
 
-    /// The archives of the audit log. Only archived events may go. Nodes of the previous version archive nothing.
+    /// The archives of the audit log. Only archived events may be deleted. Nodes of the previous version archive nothing.
     static let auditArchives = [
         """
         CREATE TABLE audit_archives (

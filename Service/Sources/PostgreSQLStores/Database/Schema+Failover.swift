@@ -1,12 +1,13 @@
 internal import AuthService
 
-/// A failover to a replica that has every acknowledged commit.
+/// The columns and functions for a failover to a replica that has every acknowledged commit.
 extension Schema {
     static let losslessFailovers = [
-        // First, because calls that claim lock this table before the other ones. Until `judged_at`, no request is judged.
+        // This statement is the first, because calls that claim lock this table before the other ones. Until `judged_at`, no
+        // request is judged.
         "ALTER TABLE claim_history ADD COLUMN judged_at bigint NOT NULL DEFAULT 0",
-        // A call that repeats an earlier one waits for the replica, too. If only the wait of the earlier one was cancelled, the primary
-        // has its claims and no replica may have them.
+        // A call that repeats an earlier one waits for the replica, too. If only the wait of the earlier call was cancelled, the
+        // primary has its claims, but a replica may lack them.
         taking(
             "take_claims", tag: "tag uuid DEFAULT NULL", if: keptElsewhere, repeating: waiting,
             judging: """
@@ -19,20 +20,22 @@ extension Schema {
 
                 """),
         taking("take_second_claims", tag: "tag uuid", if: mayLackSecondClaims, repeating: waiting),
-        // Whether a server of one identity continues the history of another one's: nothing but the timeline changed, to a later one.
+        // Whether the server with the identity `present` continues the history of the server with the identity `former`: only the
+        // timeline changed, to a later one.
         """
         CREATE FUNCTION is_promoted(former text, present text) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
           SELECT regexp_replace(former, ':[^:]*', '') = regexp_replace(present, ':[^:]*', '')
             AND split_part(former, ':', 2) COLLATE "C" < split_part(present, ':', 2) COLLATE "C"
         $$
         """,
-        // `renew_claims` of a node that made these claims on earlier timelines, up to `timeline`, and got the answer to each commit.
-        // Returns what it found:
+        // Renews the claims' history for a node that made the claims `made` on earlier timelines, up to `timeline`. The former
+        // primary acknowledged the commit of each claim. Returns the outcome:
         //
-        // - `kept`: the first to meet a promoted replica, it found its claims there. The other nodes have the time of a lease to look for
-        //   theirs, and no request is judged until then.
-        // - `missing`: the server lacks one of them, and may lack more. All claims count as lost.
-        // - `lost`: another loss, or one that this node cannot exclude, because it made no claim there that is still live.
+        // - `kept`: this node is the first to meet a promoted replica, and found its claims there. The other nodes have the time
+        //   of a lease to look for their claims, and no request is judged until then.
+        // - `missing`: the server lacks at least one of these claims, so all claims are treated as lost.
+        // - `lost`: another loss, or one that this node cannot exclude, because it has no live claim from the former primary's
+        //   timeline to look for.
         // - `clock`: the node's clock is too far from the server's, by `number` seconds. Nothing changed.
         // - null: nothing changed.
         """

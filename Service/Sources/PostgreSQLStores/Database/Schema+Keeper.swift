@@ -2,7 +2,7 @@ internal import AuthService
 
 /// The keeper of the claims' history, and the functions that depend on it.
 extension Schema {
-    /// PostgreSQL's only name as the keeper: a second name would be a second keeper.
+    /// The only name of PostgreSQL as the keeper. Under a second name, it would be a second keeper.
     static let here = "'\(ClaimPlace.postgresql)'"
 
     private static let keeperLease = """
@@ -27,7 +27,7 @@ extension Schema {
     static let keeper = [
         // The keeper's id when claims were last made in this database.
         "ALTER TABLE claim_history ADD COLUMN keeper text",
-        // By renewing `renewed_at`, a node shows that it uses the keeper.
+        // A node sets `renewed_at` to show that it uses the keeper.
         """
         CREATE TABLE claim_keeper (
           single boolean PRIMARY KEY DEFAULT TRUE CHECK (single),
@@ -59,7 +59,7 @@ extension Schema {
         UPDATE claim_history SET identity = claim_identity(), keeper = id FROM claim_keeper WHERE place = \(here)
         """,
         noteClaimLoss(lease: keeperLease, noting: notingKeeper),
-        // A renewal may be lost, so it waits neither for a replica nor for another node's renewal.
+        // The loss of a renewal does no harm, so a renewal waits neither for a replica nor for another node's renewal.
         """
         CREATE FUNCTION read_claim_keeper(
           mine text, OUT named text, OUT kept_in text, OUT renewed bigint, OUT present bigint

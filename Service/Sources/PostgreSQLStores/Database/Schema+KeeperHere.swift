@@ -1,15 +1,16 @@
 internal import AuthService
 
-/// PostgreSQL as the keeper in place of a Redis: only dates up to the unclaimed end are refused. `SecondClaim` says why no request
-/// is accepted twice.
+/// PostgreSQL becomes the keeper in place of a Redis: only dates up to the unclaimed end are refused. `SecondClaim` explains why
+/// no request is accepted twice.
 extension Schema {
     static let keeperHere = [
-        // First, because calls that claim lock this table before the other one.
-        // Dates that are refused whatever the app's future window is, both ends included. Null: none.
+        // This statement is the first, because calls that claim lock this table before the other one. The columns hold the first
+        // and the last date that are refused, whatever the app's future window is. Null: no date is refused.
         "ALTER TABLE claim_history ADD COLUMN closed_from bigint, ADD COLUMN closed_to bigint",
-        // Since `unbroken_since`, a node renewed the lease at least once in the time of a lease.
+        // Since `unbroken_since`, no gap between two renewals of the lease was longer than a lease.
         "ALTER TABLE claim_keeper ADD COLUMN unbroken_since bigint NOT NULL DEFAULT 0",
-        // No gap was recorded until now. If no node ever renewed the lease, and no device exists, no claim was made.
+        // Gaps were not recorded until now, so the time begins now. If no node ever renewed the lease and no device exists, no
+        // claim was made.
         """
         UPDATE claim_keeper SET unbroken_since = \(serverClock)
           WHERE renewed_at IS NOT NULL OR EXISTS (SELECT 1 FROM devices)
@@ -27,16 +28,17 @@ extension Schema {
           FOR EACH ROW WHEN (NEW.renewed_at NOT BETWEEN OLD.renewed_at AND OLD.renewed_at + \(ClaimHistory.lease))
           EXECUTE FUNCTION break_claim_keeper()
         """,
-        // Is called with the `unclaimed_end` of `lock_claim_keeper`, before the row gets the new id. Returns whether it recorded the
-        // loss. If not, the first call under the new id records the whole interval. That must not happen here: a commit may take long,
-        // and nodes use the Redis until it ends and for a lease. The unclaimed end is right here, because no node gets a later mark
-        // meanwhile.
+        // The caller passes the `unclaimed_end` of `lock_claim_keeper`, before the row gets the new id. Returns whether it
+        // recorded the loss. If not, the first call under the new id records the whole interval. This function must not record
+        // the whole interval: a commit may take long, and nodes use the Redis until the commit and for a lease after it. The
+        // unclaimed end stays correct, because no node gets a later mark meanwhile.
         //
-        // A clock that jumped ahead has no run in `claim_history`: no node agrees with it, so none sweeps. A reading of it must not be
-        // recorded here: the loss that its correction shows would begin at the run before the jump.
+        // If the server's clock jumped ahead, `claim_history` has no run for it: every node's clock differs from it, so no node
+        // sweeps. This function must not record a reading of such a clock: the loss that is found when the clock is corrected
+        // would begin at the run before the jump.
         //
-        // No claim in this database is lost, so the runs stay. `keeper` stays too: a loss that follows counts the leases at the
-        // Redis.
+        // No claim in this database is lost, so the runs stay. `keeper` stays too: a later loss takes the leases at the Redis
+        // into account.
         """
         CREATE FUNCTION keep_claims_here(named text, unclaimed_end bigint) RETURNS boolean LANGUAGE plpgsql AS $$
         DECLARE
@@ -65,7 +67,8 @@ extension Schema {
         taking("take_second_claims", tag: "tag uuid", if: mayLackSecondClaims),
     ]
 
-    /// Refuses if another store keeps the claims, and ends with the condition under which this database may lack claims.
+    /// SQL that refuses a call if another store keeps the claims. It ends with an `IF` whose condition holds if this database may
+    /// lack claims.
     static let keptElsewhere = """
         SELECT place INTO keeper FROM claim_keeper;
           IF keeper.place IS DISTINCT FROM \(here) THEN
@@ -75,17 +78,17 @@ extension Schema {
           IF history.identity IS DISTINCT FROM claim_identity() THEN
         """
 
-    /// Ends with the condition under which this database may lack second claims.
+    /// An `IF` whose condition holds if this database may lack second claims.
     static let mayLackSecondClaims = "IF claim_identity() NOT IN (history.identity, \(identityElsewhere)) THEN"
 
-    /// A function that makes claims, as before it, and refuses the closed dates too.
+    /// The current version of a function that makes claims. Unlike the earlier version, it refuses the closed dates too.
     ///
     /// - Parameters:
     ///   - name: its name.
     ///   - tag: its last parameter.
-    ///   - lacks: SQL that ends with the condition under which this database may lack claims.
+    ///   - lacks: SQL that ends with an `IF` whose condition holds if this database may lack claims.
     ///   - repeating: statements for a call whose claims the same tag made before.
-    ///   - judging: statements before any other call is judged.
+    ///   - judging: statements that run before any other call is judged.
     static func taking(
         _ name: String, tag: String, if lacks: String, repeating: String = "", judging: String = ""
     ) -> String {

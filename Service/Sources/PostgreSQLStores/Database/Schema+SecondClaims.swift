@@ -4,10 +4,10 @@ internal import AuthService
 /// is accepted twice.
 extension Schema {
     static let secondClaims = [
-        // `mark` is the latest reading of the server's clock that a node may have used. It never decreases. Until `settles_at`, a node
-        // without second claims may have accepted requests dated ahead, or the server may have started on an earlier state of its files.
-        // `server_start` is the start of the server that `settles_at` is about. `ruled_id` is the last id that a node with second claims
-        // named.
+        // `mark` is the latest reading of the server's clock that a node may have used. It never decreases. Until `settles_at`, a
+        // node without second claims may have accepted requests dated ahead, or the server may have started on an earlier state
+        // of its files. `server_start` is the start of the server for which `settles_at` was last recorded. `ruled_id` is the
+        // last id that a node with second claims named.
         """
         ALTER TABLE claim_keeper ADD COLUMN mark bigint NOT NULL DEFAULT 0,
           ADD COLUMN settles_at bigint NOT NULL DEFAULT 0, ADD COLUMN ruled_id text COLLATE "C",
@@ -15,7 +15,8 @@ extension Schema {
         """,
         // Files are only replaced while the server is stopped. Before this statement, no second claim was made in this database.
         "UPDATE claim_keeper SET server_start = pg_postmaster_start_time()",
-        // A node of the previous version may be running. If none ever renewed its lease, and no device exists, none made a claim.
+        // A node of the previous version may be running. If no node ever renewed the lease and no device exists, no node made a
+        // claim.
         """
         UPDATE claim_keeper SET settles_at = \(settlement)
           WHERE renewed_at IS NOT NULL OR EXISTS (SELECT 1 FROM devices)
@@ -43,7 +44,7 @@ extension Schema {
           END IF;
         END $$
         """,
-        // They set a new id by an UPDATE, and make claims under it at once.
+        // Nodes of the previous version set a new id by an UPDATE, and make claims under it at once.
         """
         CREATE FUNCTION unsettle_claim_keeper() RETURNS trigger LANGUAGE plpgsql AS $$
         BEGIN
@@ -57,8 +58,9 @@ extension Schema {
           EXECUTE FUNCTION unsettle_claim_keeper()
         """,
         readingKeeper(as: "read_claim_keeper"),
-        // Locks the row in which a new id is to be named. `marked` is null if another process named one since. `unclaimed_end` is null
-        // unless every claim that was accepted under an earlier id is dated no later, or in this database.
+        // Locks the row before a new id is named in it. `marked` is null if another process has named an id since.
+        // `unclaimed_end` is a date: every later claim that was made under an earlier id is in this database. It is null if no
+        // such date is known.
         """
         CREATE FUNCTION lock_claim_keeper(
           old text, OUT before text, OUT marked bigint, OUT unclaimed_end bigint
@@ -99,7 +101,8 @@ extension Schema {
           IF FOUND THEN PERFORM note_claim_loss(reading); END IF;
         END $$
         """,
-        // `take_claims` without the check which store is the keeper. The tables, their bound and their removal are the same.
+        // `take_claims` without the check of which store is the keeper. Both functions use the same tables with the same bound,
+        // and the same sweep frees them.
         """
         CREATE FUNCTION take_second_claims(
           wanted uuid[], stamp bigint, expiry bigint, clock bigint, future bigint, tolerance bigint,

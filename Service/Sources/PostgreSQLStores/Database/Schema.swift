@@ -53,7 +53,7 @@ enum Schema {
         """
     ]
 
-    /// The events of no device by their codes: few among those of a million devices.
+    /// An index by code of the events that belong to no device. They are few, even with a million devices.
     private static let auditOfNoDevice = [
         "CREATE INDEX audit_of_no_device ON audit (code, sequence) WHERE device_id IS NULL"
     ]

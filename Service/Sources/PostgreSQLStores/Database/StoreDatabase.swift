@@ -69,7 +69,7 @@ final class StoreDatabase: Sendable {
         }
     }
 
-    /// Makes the commit of a transaction without changes wait for the replicas. Every database user may call this function.
+    /// Makes the commit of a transaction that changed nothing wait for the replicas. Every database user may call this function.
     private static let replicate = Statement(
         """
         SELECT pg_logical_emit_message(TRUE, 'synheart-auth', '') WHERE pg_current_xact_id_if_assigned() IS NULL

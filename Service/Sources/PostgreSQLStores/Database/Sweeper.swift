@@ -17,7 +17,8 @@ final class Sweeper: Sendable {
     private let size = Locked<Int64?>(nil)
     private let keepsClaims: Bool
     private let isLossless: Bool
-    /// Whether the last round left a promoted replica to the nodes that made claims.
+    /// Whether the last round did not sweep claims, because the server is a promoted replica for which nodes must look for their
+    /// claims first.
     private let isLeft = Locked(false)
 
     init(
@@ -59,8 +60,8 @@ final class Sweeper: Sendable {
         let (now, maximumBytes, tolerance) = (clock.now, maximumBytes, clockTolerance)
         // TRUNCATE waits for running calls and blocks later ones, so wait at most 100 ms for the lock.
         let lockTimeout = Statement("SELECT set_config('lock_timeout', '100ms', true)")
-        // A round would record a promoted replica as a loss, because it knows no claims. The nodes that made some look for them within
-        // one round.
+        // Skip one round on a promoted replica. The sweep does not know which claims the nodes made, so it would record a loss.
+        // The nodes look for their claims within one round.
         let claims = Statement(
             """
             SELECT sweep_claims($1, $2, $3) AS remaining

@@ -1,8 +1,8 @@
 internal import AuthContract
 internal import AuthService
 
-/// Devices, one row each. A row is saved only if its version has not changed since it was read. Facts that only grow
-/// change without a new version.
+/// Devices, one row each. A row is saved only if its version has not changed since it was read. Facts that only grow are changed
+/// without a new version.
 struct PostgreSQLDeviceStore: DeviceStore {
     let database: StoreDatabase
 
@@ -50,7 +50,8 @@ struct PostgreSQLDeviceStore: DeviceStore {
             if device.status == .pending {
                 guard try connection.countPending(like: device) < maximumPending else { return .tooManyPending }
             }
-            // Sent with the commit. If another transaction inserts one of the keys first, the checks run again and see it.
+            // Insert the keys with the commit. If another transaction inserts one of the keys first, the transaction is retried,
+            // and its checks see that key.
             connection.beforeCommit(
                 Statement(
                     """

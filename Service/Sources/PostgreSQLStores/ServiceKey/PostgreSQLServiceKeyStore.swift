@@ -82,7 +82,7 @@ struct PostgreSQLServiceKeyStore: ServiceKeyStore {
         return try row?.text("value").split(separator: " ").map { String($0) } ?? []
     }
 
-    /// The bytes of a sealed value, as SQL. Of an app's text they are the encoding.
+    /// The bytes of a sealed value, as SQL. An app's record is text, so its bytes are its UTF-8 encoding.
     private static func bytes(of kind: SealedRow.Kind) -> String {
         kind == .app ? "convert_to(\(kind.columns.value), 'UTF8')" : kind.columns.value
     }

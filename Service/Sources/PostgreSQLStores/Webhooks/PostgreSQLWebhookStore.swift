@@ -21,7 +21,7 @@ struct PostgreSQLWebhookStore: WebhookStore {
 
     func insert(_ webhook: Webhook, recording event: AuditEvent) async throws(StoreError) -> Bool {
         let inserted: Int? = try await database.write(sealing: true) { (connection) throws(StoreError) in
-            // Transactions that run at once do not see each other's webhooks.
+            // Concurrent transactions do not see each other's webhooks, so insertions are serialized.
             _ = try connection.rows("SELECT \(AdvisoryLock.webhooks.sql)")
             guard try connection.rows("SELECT 1 FROM webhooks").count < Webhooks.maximum else {
                 throw StoreError(.unavailable, "there are \(Webhooks.maximum) webhooks")
@@ -77,8 +77,8 @@ struct PostgreSQLWebhookStore: WebhookStore {
 }
 
 extension Connection {
-    /// Adds deliveries of a webhook with the commit, and removes the oldest beyond those that are kept. The transaction holds the
-    /// webhook's row, so that no other numbers deliveries of it.
+    /// Adds deliveries of a webhook with the commit, and removes the oldest ones beyond the number that is kept. The transaction
+    /// holds the webhook's row, so that no other transaction numbers its deliveries.
     fileprivate func keep(_ deliveries: [WebhookDelivery], of webhook: String) {
         guard !deliveries.isEmpty else { return }
         let columns = ["webhook_id"] + WebhookDelivery.columns

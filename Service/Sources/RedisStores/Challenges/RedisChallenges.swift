@@ -20,7 +20,7 @@ struct RedisChallenges: ChallengeStore {
         let partition = router.partitions.partition(of: challenge.bytes)
         let (session, epoch) = try router.route(partition)
         let keys = router.partitions[partition]
-        // A long text must not make the index large.
+        // Cut the source, so that long texts do not make the index large.
         let source = String(source.prefix(64))
         let name = "\(epoch.id):"
         let share = max(16, (maximum + router.partitions.count - 1) / router.partitions.count)
@@ -42,7 +42,7 @@ struct RedisChallenges: ChallengeStore {
     }
 
     func take(_ bytes: [UInt8]) async throws(StoreError) -> IssuedChallenge? {
-        // A client may send any bytes; issued challenges have 32.
+        // A client may send any bytes. An issued challenge has 32 bytes.
         guard bytes.count == 32 else { return nil }
         let partition = router.partitions.partition(of: bytes)
         let (session, epoch) = try router.route(partition)

@@ -9,10 +9,10 @@ internal import RESP
 /// the run id, the replication id and the number of evicted keys. If one of them changes, the next epoch begins, and requests
 /// dated around the recorded clock readings are refused (protocol, *Loss of history*).
 struct Epoch: Sendable, Hashable {
-    /// The latest date of a lost claim that PostgreSQL may lack. The first losses of an epoch, those that had no such end of their own
-    /// before it or an earlier one, are refused up to this date. Later dates are looked up in PostgreSQL.
+    /// The latest date of a lost claim that PostgreSQL may lack. It shortens the first losses of an epoch (`losses`): their
+    /// requests are refused up to this date, and requests with later dates are looked up in PostgreSQL.
     struct UnclaimedEnd: Sendable, Hashable {
-        /// The number of losses that it shortens.
+        /// The number of losses that the date shortens: the first ones of the epoch.
         let losses: Int
         let date: Int64
 
@@ -31,9 +31,9 @@ struct Epoch: Sendable, Hashable {
     /// The readings of the clock around which claims were lost, or stretches of them.
     private let losses: [ClosedRange<Int64>]
     private let unclaimedEnd: UnclaimedEnd?
-    /// What is refused.
+    /// The history with the dates whose requests are refused.
     let history: ClaimHistory
-    /// The dates that are not refused only because PostgreSQL has the lost claims.
+    /// The dates for which PostgreSQL has the lost claims. Without PostgreSQL, their requests would be refused.
     let lookedUp: HistoryLoss
 
     /// An epoch that began after losses.
@@ -41,7 +41,8 @@ struct Epoch: Sendable, Hashable {
     /// - Parameters:
     ///   - losses: the readings of the clock around which claims were lost, or stretches of them. Any node may have made the lost claims
     ///     by its own clock, until its lease ended.
-    ///   - unclaimedEnd: nil: PostgreSQL may lack any of the lost claims.
+    ///   - unclaimedEnd: the latest date of a lost claim that PostgreSQL may lack; nil: PostgreSQL may lack any of the lost
+    ///     claims.
     init(id: String, losses: [ClosedRange<Int64>], unclaimedEnd: UnclaimedEnd? = nil) {
         (self.id, self.losses, self.unclaimedEnd) = (id, losses, unclaimedEnd)
         let count = unclaimedEnd?.losses ?? 0
@@ -62,13 +63,14 @@ struct Epoch: Sendable, Hashable {
 
     private static let maximumLosses = 129
 
-    /// Reads a script's answer: the id, the readings, separated by commas, and the unclaimed end.
+    /// Reads a script's answer: the id, the readings, separated by commas, and the unclaimed end. Nil if the answer is malformed.
     init?(_ words: [RESPValue]) {
         guard words.count == 3, let id = words[0].text, (1...64).contains(id.utf8.count), let text = words[1].text,
             let end = words[2].text
         else { return nil }
         var losses: [ClosedRange<Int64>] = []
-        // The script keeps no more. Joining the times around them takes the square of their number.
+        // The script keeps at most `maximumLosses` readings. Refuse more: the time to join the intervals around them grows with
+        // the square of their number.
         for word in text.split(separator: ",") {
             let ends = word.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false).map { Int64($0) }
             guard losses.count < Self.maximumLosses, let first = ends[0], let last = ends[ends.count - 1],
@@ -81,7 +83,7 @@ struct Epoch: Sendable, Hashable {
 
     static func newID() -> String { Hexadecimal.encode(SystemRandom().bytes(8)) }
 
-    /// Whether it has an unclaimed end.
+    /// Whether the epoch has an unclaimed end.
     var isShortened: Bool { unclaimedEnd != nil }
 
     /// Whether Redis has the same unclaimed end for the epoch.

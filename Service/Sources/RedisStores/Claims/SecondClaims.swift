@@ -12,7 +12,7 @@ struct ClaimCall: Sendable {
     let tag: ClaimTag?
 }
 
-/// Where a call is made, and what decides whether it needs a second claim.
+/// The partition, the session and the epoch for a call, and the values that decide whether it needs a second claim.
 struct ClaimRoute: Sendable {
     let partition: Int
     let session: ServerSession
@@ -22,7 +22,7 @@ struct ClaimRoute: Sendable {
     /// Whether PostgreSQL names the keeper.
     let hasKeeper: Bool
 
-    /// Whether PostgreSQL must judge the request too. `SecondClaim` says why both conditions together suffice.
+    /// Whether PostgreSQL must judge the request too. `SecondClaim` explains why these two conditions suffice.
     func needsSecondClaim(_ call: ClaimCall) -> Bool {
         guard hasKeeper, !call.claims.isEmpty else { return false }
         return SecondClaim.isNeeded(timestamp: call.timestamp, reading: reading)
@@ -46,7 +46,8 @@ extension Router {
         guard let tag = call.tag, try await RedisReplay(router: self).holds(tag, of: call.device, now: call.now) else {
             return .historyLost(retryAfter: wait)
         }
-        // Redis has the tag even if PostgreSQL refused the call that took it, and the reading of that time is not known any more.
+        // Ask PostgreSQL in any case: Redis has the tag even if PostgreSQL refused the call that took it, and the reading that
+        // decided then whether the call needed a second claim is not known any more.
         return try await secondOutcome(call)
     }
 

@@ -3,7 +3,7 @@ internal import NIOCore
 internal import NIOPosix
 internal import NIOSSL
 
-/// The reason of a failed connection, for the operator.
+/// Describes why a connection failed, for the operator.
 enum ConnectionFailure {
     static func reason(_ error: any Error) -> String {
         switch error {

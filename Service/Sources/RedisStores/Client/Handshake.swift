@@ -29,7 +29,7 @@ struct Handshake: Sendable {
         switch stage {
         case .greeting:
             guard let error else { return select() }
-            // For servers before Redis 6, and for proxies.
+            // Continue with RESP2: servers before Redis 6 and some proxies do not know `HELLO`.
             guard ["NOPROTO", "ERR"].contains(error.code) else { throw error.loginError }
             guard let password = login.password else { return select() }
             stage = .password

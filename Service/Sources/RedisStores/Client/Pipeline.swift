@@ -18,7 +18,7 @@ struct Pipeline<Waiter: Sendable>: Sendable {
     enum Sending: Sendable {
         /// - Parameters:
         ///   - number: identifies the call; it is never 0.
-        ///   - mustWrite: whether `write` must be called. Otherwise an earlier call has led to it, or will.
+        ///   - mustWrite: whether `write` must be called. If not, a scheduled `write` sends the commands of this call too.
         case sent(number: UInt64, mustWrite: Bool)
         case refused(StoreError)
     }
@@ -31,7 +31,7 @@ struct Pipeline<Waiter: Sendable>: Sendable {
     }
 
     private struct Call: Sendable {
-        /// Nil after the caller was cancelled, and for `ASKING`.
+        /// The caller that waits for the replies; nil after the caller was cancelled, and for `ASKING`.
         var waiter: Waiter?
         let deadline: NIODeadline
         /// The number of commands without a reply.

@@ -43,7 +43,7 @@ extension RedisConnection {
                 channel.eventLoop.makeCompletedFuture {
                     let handler = ReplyHandler()
                     if let tls = settings.tls {
-                        // An IP address cannot be sent as a server name. The certificate must then be for the address.
+                        // An IP address cannot be sent as a server name. In that case, the certificate must be for the address.
                         let isAddress = (try? SocketAddress(ipAddress: endpoint.host, port: 0)) != nil
                         try channel.pipeline.syncOperations.addHandler(
                             NIOSSLClientHandler(context: tls, serverHostname: isAddress ? nil : endpoint.host))

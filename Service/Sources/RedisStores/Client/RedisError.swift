@@ -20,7 +20,7 @@ struct RedisError: Sendable, Hashable {
         return (code == "ASK", slot, String(words[2][..<colon]), port)
     }
 
-    /// Whether the server is not, or no longer, the right one. The connection is not used again.
+    /// Whether the error shows that this server is not the master of the key, or not any more. The connection is not used again.
     var meansWrongServer: Bool {
         ["READONLY", "LOADING", "MASTERDOWN", "MOVED", "CLUSTERDOWN", "NOREPLICAS", "UNKILLABLE", "NOAUTH"].contains(
             code)

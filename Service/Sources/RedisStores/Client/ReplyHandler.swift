@@ -12,7 +12,7 @@ final class ReplyHandler: ChannelInboundHandler {
     var connection: RedisConnection?
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        // After an error, TLS may still deliver received data.
+        // TLS may deliver received data even after an error.
         guard connection != nil else { return }
         var part = unwrapInboundIn(data)
         if received.readableBytes == 0 { received = part } else { received.writeBuffer(&part) }

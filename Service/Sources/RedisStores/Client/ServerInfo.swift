@@ -78,9 +78,9 @@ extension ServerInfo {
         }
     }
 
-    /// Throws if the address leads to another process than the one that was reached before.
+    /// Throws if the address now leads to another process than before.
     ///
-    /// - Parameter runID: nil: none was reached before.
+    /// - Parameter runID: the run id of the process that was reached before; nil: no process was reached before.
     func requireProcess(_ runID: String?, at endpoint: RedisURL.Endpoint) throws(StoreError) {
         guard identity.runID == runID ?? identity.runID else {
             throw StoreError(.unavailable, "\(endpoint) leads to several servers")

@@ -174,7 +174,7 @@ private struct RedisChecks {
                 continue
             }
             let error = RedisError(text)
-            // No script has this digest, and the key may be in another server's slot.
+            // These errors are expected: no script has this digest, and the key may be in another server's slot.
             guard !["NOSCRIPT", "MOVED", "ASK", "CLUSTERDOWN", "TRYAGAIN", "OOM"].contains(error.code) else { continue }
             missing.append(text)
         }

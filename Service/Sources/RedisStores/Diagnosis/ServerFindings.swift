@@ -79,7 +79,7 @@ struct ServerFindings {
     /// The memory of a live claim, in bytes (*Redis.md*).
     private static let bytesOfClaim = 150
 
-    /// A full server refuses the claims of all apps.
+    /// Compares the server's memory limit with the claims that it may have to hold. A full server refuses the claims of all apps.
     private var memory: StoreCheckResult {
         guard let maximum = serverInfo.info["maxmemory"].flatMap(Int.init), maximum > 0 else {
             return .warning(
@@ -105,7 +105,7 @@ struct ServerFindings {
                 do: "Free disk space, or switch snapshots off with save \"\".")
         }
         let isOn = serverInfo.info["aof_enabled"] == "1"
-        // After a restart the service does not trust the claims anyway.
+        // The service does not trust claims that Redis loads after a restart, so persistence is not needed.
         return .good(
             "redis_persistence",
             "The server at \(endpoint) \(isOn ? "appends to a file" : "does not append to a file"); the service needs neither."

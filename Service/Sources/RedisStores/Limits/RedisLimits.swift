@@ -109,7 +109,7 @@ struct RedisLimits: LimitStore {
         return (partition, router.partitions[partition].prefix + kind + text)
     }
 
-    /// A client address that is no IP address may be of any length.
+    /// The key text of a client address. It is cut, because an address that is not an IP address may have any length.
     private static func text(of address: ClientAddress) -> String { String(address.network.prefix(64)) }
 
     private func named(_ kind: String, _ device: DeviceID) -> (Int, String) {
@@ -119,7 +119,7 @@ struct RedisLimits: LimitStore {
 }
 
 extension RESPCommand {
-    /// Adds burst and tokens a minute.
+    /// Adds the burst and the tokens per minute of a rate.
     fileprivate mutating func add(_ rate: Rate) {
         for number in [rate.burst, rate.perMinute] {
             if let whole = Int64(exactly: number) { add(whole) } else { add("\(number)") }

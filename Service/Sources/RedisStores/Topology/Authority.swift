@@ -2,7 +2,7 @@ internal import AuthService
 internal import Bytes
 internal import RESP
 
-/// Finds the master, from a source that cannot name two masters at once for longer than a lease (*Redis.md*).
+/// Finds the master, from a source that never names two masters at the same time for longer than a lease (*Redis.md*).
 protocol Authority: Sendable {
     /// The current masters. Throws if no quorum names them.
     func placement() async throws(StoreError) -> Placement
@@ -15,7 +15,7 @@ struct Placement: Sendable {
     var owners: [RedisURL.Endpoint?]
     /// The run id of the process that the authority reached at an address.
     var runIDs: [RedisURL.Endpoint: String] = [:]
-    /// The number of Sentinels that answered, each process once, and the number that are known.
+    /// The number of Sentinels that answered, where each process counts once, and the number of known Sentinels.
     var sentinels: (answering: Int, all: Int)?
 }
 
@@ -199,7 +199,7 @@ final class ClusterMap: Authority {
         var voters = masters.withLock { $0 }
         if voters.isEmpty { voters = try await discover() }
         var views = await ask(voters)
-        // Masters that the other nodes name vote too.
+        // The other nodes may name further masters. Those masters vote too.
         let others = views.values.reduce(into: Set<RedisURL.Endpoint>()) { $0.formUnion($1.masters) }
             .subtracting(voters)
         if !others.isEmpty { views.merge(await ask(Array(others))) { $1 } }

@@ -3,8 +3,8 @@
 /// Partitions of the key space. Every key belongs to a partition, and the partition's number is the key's hash tag, so all keys of
 /// one script are in one slot of a Cluster. A device has one partition.
 ///
-/// Each partition has its own epoch. A Cluster has 1024 partitions: enough to spread over its servers, and few enough to renew all
-/// epochs of a server at once. Other deployments have one.
+/// Each partition has its own epoch. A Cluster has 1024 partitions: enough to spread over its servers, and few enough to renew
+/// all epochs of a server at once. Other deployments have one partition.
 struct KeyPartitions: Sendable {
     /// The keys, or the prefixes of keys, of one partition. Computed once, because every request needs them.
     struct Keys: Sendable {

@@ -10,8 +10,9 @@ extension Router {
         let started = ContinuousClock.now
         let leaseEnd = started + settings.lease
         do throws(StoreError) {
-            // Throws if another store is the keeper, because this Redis must then not be used. Before the masters are asked for: the
-            // reading of PostgreSQL's clock that comes with the id must be earlier than their answers.
+            // Throws if another store is the keeper, because this Redis must then not be used. Read the id before asking for the
+            // masters: the reading of PostgreSQL's clock that comes with the id must be earlier than the answers about the
+            // masters.
             let history = try settings.keeper?.current()
             let placement = try await authority.placement()
             table.withLock { $0.placed(placement) }
@@ -175,7 +176,7 @@ extension Router {
         }
     }
 
-    /// The route and epoch of a partition; nil: an epoch must begin, and the partition has no id for it.
+    /// The route of a partition with its epoch; nil: an epoch must begin, and the partition has no id for it.
     private func route(
         _ partition: Int, _ session: ServerSession, _ identity: ServerInfo.Identity, _ step: Table.EpochStep,
         _ history: ClaimHistoryID?, _ primary: PrimaryPlace?, replacing: ClaimHistoryID?, _ hasHistory: LazyAsyncBool
@@ -197,8 +198,8 @@ extension Router {
         return epoch.map { Table.Route(session: session, epoch: $0, identity: identity, history: history) }
     }
 
-    /// Confirms the epoch of a partition, or begins a new one if the server's data do not belong to it. The parameters are those of
-    /// `EpochStep.begin`.
+    /// Confirms the epoch of a partition, or begins a new one if the server's data does not belong to it. The parameters are
+    /// those of `EpochStep.begin`.
     ///
     /// - Returns: nil if an epoch must begin and may not.
     private func epoch(

@@ -2,12 +2,12 @@ internal import AuthContract
 internal import AuthService
 internal import RESP
 
-/// The unclaimed ends of epochs that began after a loss. `SecondClaim` says why no request is accepted twice.
+/// Records the unclaimed ends of epochs that began after a loss. `SecondClaim` explains why no request is accepted twice.
 extension Router {
     /// Shortens the interval of an epoch that just began under a new id.
     ///
-    /// This needs two facts. No claim that is lost was made under the new id: the id is in this epoch alone, because only this process
-    /// knew it before. And none was made under a later id in between: PostgreSQL still names this one after the epoch began. A
+    /// This needs two facts. First, no lost claim was made under the new id: only this process knew the id before, so only this
+    /// epoch has it. Second, no lost claim was made under a later id: PostgreSQL still names this id after the epoch began. A
     /// process that was paused here finds a later id, or an epoch of a later id in Redis.
     ///
     /// In a Cluster, partitions get the same id one after the other. So a partition may have lost claims of the same id, and
@@ -20,13 +20,15 @@ extension Router {
         round.confirmed(0, .success(shortened))
     }
 
-    /// Shortens the intervals of a Cluster's epochs that are refused as a whole, also those that another node began.
+    /// Shortens the refused intervals of a Cluster's epochs that have no unclaimed end yet, even of epochs that another node
+    /// began.
     ///
-    /// The epochs were in Redis before the last round asked for the masters, so its majority is later than any that named a server of
-    /// an earlier epoch. A node that still claims there read PostgreSQL's clock before it asked. The unclaimed end is of a later mark.
-    /// If PostgreSQL does not give one now, this asks again after the next round.
+    /// The epochs were in Redis before the last round asked for the masters. So the majority of this round is later than every
+    /// majority that named a server of an earlier epoch. A node that still claims at such a server read PostgreSQL's clock before
+    /// it asked for the masters. The unclaimed end follows from a later mark of that clock. If PostgreSQL gives no unclaimed end
+    /// now, the next round tries again.
     ///
-    /// It takes as long as the check of a server at most. A route that was replaced meanwhile stays as it is.
+    /// This takes at most `checkTimeout`. A route that was replaced meanwhile is not changed.
     func shortenParts() async {
         let parts = table.withLock { table in
             defer { table.unshortened = [] }
@@ -48,7 +50,7 @@ extension Router {
         }
     }
 
-    /// Makes PostgreSQL give no unclaimed end for a while. A node may still claim by a former primary.
+    /// Makes PostgreSQL give no unclaimed end for a while, because a node that uses a former primary may still make claims.
     func settle() async throws(StoreError) {
         guard let keeper = settings.keeper else { return }
         let tooSlow = StoreError(.tooSlow, "PostgreSQL did not answer in time")
@@ -57,7 +59,7 @@ extension Router {
         }
     }
 
-    /// The route with the unclaimed end that Redis recorded; nil: another epoch began.
+    /// Records an unclaimed end in Redis. Returns the route with the unclaimed end that Redis has; nil: another epoch began.
     private func shortened(
         _ route: Table.Route, of partition: Int, to end: Int64
     ) async throws(StoreError) -> Table.Route? {
@@ -77,12 +79,13 @@ extension Router {
 }
 
 extension RoutingTable {
-    /// Finds the parts of a Cluster that refuse requests dated now, up to the end of the whole interval of a loss, in an epoch that
-    /// an earlier round found. The round that begins an epoch may have asked for the masters long before: a replica can be promoted
-    /// while the masters still name another server.
+    /// Finds the parts of a Cluster that refuse requests dated now because of a loss without an unclaimed end. An earlier round
+    /// must have found the epoch of the part. The round that begins an epoch may have asked for the masters long before: a
+    /// replica can be promoted while the masters still name another server.
     ///
-    /// Before the round is published. There are none if the epoch of a server was not confirmed: it may have an older timeline of
-    /// PostgreSQL than the node, and a node that claims there by the former primary.
+    /// Call this before the round is published. If the epoch of any server was not confirmed, this finds no parts: the server may
+    /// have an older timeline of PostgreSQL than this node, and another node may still make claims there and use the former
+    /// primary.
     mutating func findUnshortened(in round: Round, at now: UnixTime) {
         unshortened = []
         guard isCluster, round.hasConfirmedEpochs else { return }

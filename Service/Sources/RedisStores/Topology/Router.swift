@@ -7,7 +7,7 @@ internal import RESP
 /// Routes each call to the master of its partition, and maintains the epochs.
 ///
 /// A round runs once a second, and after failures. It asks the authority for the masters, checks each server, and begins or
-/// confirms the epoch of each partition. What follows from the answers is decided by `RoutingTable`, `RoutedCall` and `RoundPace`.
+/// confirms the epoch of each partition. `RoutingTable`, `RoutedCall` and `RoundPace` decide what follows from the answers.
 final class Router: Sendable {
     typealias Table = RoutingTable<ServerSession>
 
@@ -20,9 +20,9 @@ final class Router: Sendable {
         var checkTimeout: Duration = .seconds(1)
         var retryInterval: Duration = .milliseconds(50)
         var connection = ConnectionSettings()
-        /// Names the store that keeps the claims' history; nil: this Redis, whatever data it has.
+        /// Names the store that keeps the claims' history; nil: there is no keeper, and this Redis is used whatever data it has.
         var keeper: (any ClaimKeeper)?
-        /// Whether claims may have been accepted before. Called if there is no epoch.
+        /// Returns whether requests may have been accepted before. Called if there is no epoch.
         var mayHaveHistory: @Sendable () async -> Bool = { true }
     }
 
@@ -69,7 +69,7 @@ final class Router: Sendable {
         try table.withLock { table throws(StoreError) in try table.requireAllRoutes(history, at: .now) }
     }
 
-    /// Whether the server was still valid for the partition when its reply arrived.
+    /// Whether the session is still valid for the partition. Call this when a reply has arrived.
     func holds(_ partition: Int, _ session: ServerSession) -> Bool {
         table.withLock { $0.holds(partition, session, at: .now) }
     }
@@ -150,12 +150,12 @@ final class Router: Sendable {
             wake.yield()
         }
         table.withLock { $0.opened(session, to: endpoint, session.serverInfo.identity) }
-        // It may have ended before the table knew it.
+        // The session may have ended before the table knew it.
         if !session.isOpen { table.withLock { $0.ended(session) } }
         return session
     }
 
-    /// Closes a session, whose lease ends first: a reply that is being judged must not be accepted any more.
+    /// Ends the lease of a session, and then closes it: a reply that is being judged must not be accepted any more.
     func end(_ session: ServerSession, because error: StoreError) {
         table.withLock { $0.ended(session) }
         session.close(because: error)
@@ -187,7 +187,7 @@ final class Router: Sendable {
                     wake.yield()
                 }
             }
-            // In the pause, and no longer than the longest one: a lease must not end meanwhile.
+            // Shorten in the pause between two rounds, for at most `checkTimeout`, so that no lease ends meanwhile.
             await shortenParts()
             // After a failure, rounds must not follow each other without a pause.
             if pace.failures > 0 { try? await Task.sleep(for: settings.retryInterval) }

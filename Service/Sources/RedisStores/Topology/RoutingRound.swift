@@ -10,7 +10,7 @@ extension RoutingTable {
         private(set) var routes: [Route?]
         /// The claims' history as read before the masters were asked for; nil: there is no keeper.
         let history: ClaimHistoryID?
-        /// The partitions that lack the id of the claims' history, or whose epoch is not that of the server's data any more.
+        /// The partitions that lack the id of the claims' history, or whose epoch no longer belongs to the server's data.
         private(set) var lacking: Set<Int> = []
         private var (checkFailure, epochFailure) = (StoreError?.none, StoreError?.none)
 
@@ -22,7 +22,7 @@ extension RoutingTable {
         /// The reason why a partition has no route.
         var failure: StoreError? { checkFailure ?? epochFailure }
 
-        /// Whether no server that was checked failed to confirm or begin an epoch.
+        /// Whether the epochs of all checked servers were confirmed or begun without an error.
         var hasConfirmedEpochs: Bool { epochFailure == nil }
 
         mutating func checked(_ endpoint: RedisURL.Endpoint, _ result: Result<Session, StoreError>) {
@@ -32,7 +32,7 @@ extension RoutingTable {
             }
         }
 
-        /// Adds what was found about the epoch of a partition.
+        /// Adds the result for the epoch of a partition.
         ///
         /// - Parameter result: the route with its epoch; nil if an epoch must begin and the partition has no id for it.
         mutating func confirmed(_ partition: Int, _ result: Result<Route?, StoreError>) {
@@ -47,11 +47,11 @@ extension RoutingTable {
 
         mutating func failed(_ error: StoreError) { epochFailure = error }
 
-        /// How partitions get an id that they lack, or under which their next epoch begins; nil: no partition needs one.
+        /// The kind of id that the `lacking` partitions get for their next epoch; nil: no partition needs an id.
         ///
-        /// A new id after each loss separates the claims that may be lost from later ones (`SecondClaim`). If a part of a Cluster already
-        /// has the id, the other parts may get it. A Redis without the id may be another one than the keeper, so it gets a new id, which
-        /// only this process knows. Two servers with one id would accept a request twice.
+        /// A new id after each loss separates the claims that may be lost from later ones (`SecondClaim`). If a part of a Cluster
+        /// already has the id, the other parts may get it. If no partition has the id, this Redis may not be the keeper, so it
+        /// gets a new id, which only this process knows. Two servers with one id would accept a request twice.
         var naming: Naming? {
             lacking.isEmpty ? nil : routes.contains { $0 != nil } ? .sameID : .newID
         }
@@ -67,13 +67,13 @@ extension RoutingTable {
 
     enum Naming: Sendable { case sameID, newID }
 
-    /// What a round does about the epoch of a partition.
+    /// The step of a round for the epoch of a partition.
     enum EpochStep: Sendable {
         /// Nothing: the claims themselves confirm it.
         case keep(Route)
         /// Compare it with the one in Redis. If they differ, begin as in `begin(adopting: identity, mayName: false)`.
         case confirm(Route)
-        /// Confirm it. If the server's data do not belong to it, begin the next epoch if that is allowed.
+        /// Confirm it. If the server's data does not belong to it, begin the next epoch if that is allowed.
         ///
         /// - Parameters:
         ///   - adopting: the identity that the server had before, if this node used it without interruption since.
@@ -83,11 +83,12 @@ extension RoutingTable {
 
     /// The epochs that a round looks up, by partition. A partition whose owner is not known, or was not usable, has no step.
     ///
-    /// The first partition of each server has the newest timeline of PostgreSQL. So a node that still uses a former primary learns of it
-    /// from each server at which it claims: its second claims would be in that primary alone.
+    /// The epoch of each server's first partition records the newest timeline of PostgreSQL. So a node that still uses a former
+    /// primary learns of the newer timeline at each server at which it claims. Otherwise, its second claims would be in the
+    /// former primary alone.
     ///
-    /// - Parameter naming: only these partitions, which begin an epoch under this id of the history; nil: all.
-    /// - Returns: for the first partition of a server also the primary.
+    /// - Parameter naming: the partitions to look up, which may begin an epoch under the id of `history`; nil: all partitions.
+    /// - Returns: the steps. `primary` is set only for the first partition of each server.
     func epochSteps(
         _ placement: Placement, _ round: Round, _ history: ClaimHistoryID?, naming: Set<Int>?, at now: UnixTime
     ) -> [(
@@ -120,7 +121,8 @@ extension RoutingTable.Route {
     /// The members of an epoch that `isConfirmed` compares.
     static var confirmedMembers: [String] { ["id", "keeper", "sys", "tl", "end"] }
 
-    /// Whether Redis still has the epoch, and no newer timeline than the node's primary.
+    /// Whether Redis still has the epoch. For the first partition of a server, Redis must also have the system and the timeline
+    /// of the node's primary.
     ///
     /// - Parameters:
     ///   - reply: the epoch's `confirmedMembers`.
@@ -144,11 +146,11 @@ enum EpochAnswer: Sendable, Hashable {
     case lacksID
     /// Another node uses a newer timeline of PostgreSQL.
     case newerTimeline(Int64)
-    /// Redis has another timeline than the node, which would replace it. The node must settle its PostgreSQL, and then name this
-    /// time.
+    /// Redis has another timeline, and the node's timeline would replace it. The node must settle its PostgreSQL, and then name
+    /// this time.
     case unsettledTimeline(at: Int64)
 
-    /// Nil: the epoch in Redis is damaged.
+    /// Reads the script's reply; nil if the epoch in Redis is damaged.
     init?(_ reply: RESPValue) {
         switch reply {
         case .null: self = .needsHistory
@@ -181,7 +183,7 @@ struct RoundPace: Sendable {
     /// - Parameter fraction: a random number from 0.5 to 1, so that many nodes do not return at the same moment.
     /// - Returns: whether the failure is the first one, and the pause before the next round.
     mutating func failed(_ fraction: Double) -> (isFirst: Bool, pause: Duration) {
-        // Beyond 6, only the comparison with the interval counts.
+        // From 6 failures on, the factor stays the same.
         failures = min(failures + 1, 1 << 20)
         return (failures == 1, min(interval, retryInterval * (1 << min(failures, 6))) * fraction)
     }

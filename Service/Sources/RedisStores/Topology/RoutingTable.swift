@@ -38,15 +38,15 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
     private(set) var sessions: [RedisURL.Endpoint: Session] = [:]
     /// The last server of each partition, even if the partition has no route now.
     private(set) var lastOwners: [RedisURL.Endpoint?]
-    /// Whether this node has used the partition. If so, there is history, even if `mayHaveHistory` denies it.
+    /// Whether this node has used each partition. If it has, there is history, even if `mayHaveHistory` returns false.
     private(set) var wasUsed: [Bool]
     /// The process of each partition's last route.
     private var lastProcesses: [String?]
     /// Servers that were replaced since the start, by another one or by a restart.
     private(set) var failovers: UInt64 = 0
-    /// The parts of a Cluster whose losses can be shortened since the last round.
+    /// The parts of a Cluster whose losses can be shortened, as found by the last round.
     var unshortened: [(partition: Int, route: Route)] = []
-    /// How much each server in use holds.
+    /// The keys and the memory of each server in use.
     private(set) var sizes: [RedisURL.Endpoint: ServerInfo.Size] = [:]
     var clocks: ClockWatch
     /// The reason why a partition has no route.
@@ -67,8 +67,8 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
     /// The route of a partition.
     ///
     /// - Parameter current: the current history of claims.
-    /// - Returns: also the reading of PostgreSQL's clock that decides which claims are second claims. It was taken before this node asked
-    ///   for the masters, because the lease that it got then is the only one under which it may claim at a server that was replaced
+    /// - Returns: also the reading of PostgreSQL's clock that decides which claims are second claims. This node took the reading
+    ///   before it asked for the masters. At a server that was replaced, the node may claim only under the lease that it got then
     ///   (`SecondClaim`).
     /// - Throws: the reason if no session may be used now.
     func route(
@@ -122,7 +122,7 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
 
     // MARK: Sessions
 
-    /// A session was opened. It has no lease before it is published.
+    /// A session was opened. It has no lease until the round is published.
     mutating func opened(_ session: Session, to endpoint: RedisURL.Endpoint, _ identity: ServerInfo.Identity) {
         members[ObjectIdentifier(session)] = Member(session: session, endpoint: endpoint, identity: identity)
     }
@@ -175,21 +175,19 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
 
     /// A known session's server reported its properties again.
     ///
-    /// The lease of an unchanged server is extended at once: waiting for another server, which hangs, would cost this one its
-    /// lease.
+    /// The lease of an unchanged server is extended at once: if it waited for a server that hangs, it would lose its lease.
     ///
     /// - Parameters:
     ///   - wasWatched: whether the session had a lease when the server was asked. After a longer pause, this node does not know
     ///     what happened to the server in between.
-    ///   - runID: the process that the authority reached; nil: it does not name one.
+    ///   - runID: the run id of the process that the authority reached; nil: the authority does not name a process.
     /// - Returns: false if the server was promoted or replaced. Another session must be opened.
     mutating func checked(
         _ session: Session, _ serverInfo: ServerInfo, wasWatched: Bool, named runID: String?, at now: UnixTime,
         leaseEnd: ContinuousClock.Instant
     ) throws(StoreError) -> Bool {
         guard let member = members[ObjectIdentifier(session)] else { return false }
-        // After a promotion there is a previous replication id. Without one, the master has only created a new backlog for
-        // replicas.
+        // A promoted server has a previous replication id. Without one, the master has only created a new backlog for replicas.
         let wasPromoted =
             serverInfo.identity.replicationID != member.identity.replicationID
             && (serverInfo.previousReplicationID != nil || !wasWatched)
@@ -203,15 +201,16 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
         return true
     }
 
-    /// The partitions of a server, for which its clock must be recorded.
+    /// The partitions of a server, including those without a current owner that it owned last. The server's clock must be
+    /// recorded for them.
     func partitions(of endpoint: RedisURL.Endpoint, in placement: Placement) -> [Int] {
         placement.owners.indices.filter { (placement.owners[$0] ?? lastOwners[$0]) == endpoint }
     }
 
     mutating func measured(_ endpoint: RedisURL.Endpoint, _ size: ServerInfo.Size) { sizes[endpoint] = size }
 
-    /// Counts the processes that no partition uses any more, and whose partitions have another one. A slot that moves between
-    /// two servers of a Cluster is no failover.
+    /// Counts the processes that no partition uses any more and that another process has replaced in at least one partition. A
+    /// slot that moves between two servers of a Cluster is no failover.
     private mutating func countFailovers() {
         var (replaced, present) = (Set<String>(), Set<String>?.none)
         for (partition, route) in routes.enumerated() {
@@ -225,7 +224,7 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
         }
         guard !replaced.isEmpty else { return }
         failovers &+= UInt64(replaced.count)
-        // Their other partitions get a route in a later round, which must not count again.
+        // The other partitions of a replaced process may get a route in a later round, which must not count the process again.
         for partition in lastProcesses.indices {
             if let process = lastProcesses[partition], replaced.contains(process) { lastProcesses[partition] = nil }
         }

@@ -8,16 +8,16 @@ internal import AuthService
 /// repeatedly, for as long as earlier claims may be live.
 struct ServerWatch: Sendable {
     let runID: String
-    /// The smallest observed lead of the server's clock over the base.
+    /// The smallest observed lead of the server's clock over the monotonic clock since `base`.
     private var leastLead: Duration?
     private var base: ContinuousClock.Instant?
     /// The time until which the clock may be wrong.
     private var suspectedUntil: ContinuousClock.Instant?
     private var recordedAt: ContinuousClock.Instant?
 
-    /// The gain that makes a clock suspect.
+    /// The gain of the server's clock on the monotonic clock that makes it suspect.
     private static let tolerance: Duration = .seconds(ClockHistory.tolerance)
-    /// The remaining life of a claim from before the jump: its request may have been dated ahead.
+    /// How long a clock stays suspect: as long as a claim from before the jump may be live, even if its request was dated ahead.
     private static let suspicion: Duration = .seconds(ReplayClaim.longestLife)
     /// The pause between two records. Redis keeps a claim 60 s beyond its expiry, so a jump that removes a claim is longer.
     private static let pause: Duration = .seconds(10)
@@ -36,7 +36,8 @@ struct ServerWatch: Sendable {
     ) -> Bool {
         let base = base ?? answered
         self.base = base
-        // The delay of the reply is added to the gain, so that no jump is missed.
+        // `most` and `least` are the bounds of the lead. A gain is measured from the least to the most, so that no jump is
+        // missed.
         let (most, least) = (
             Duration.seconds(reading.seconds) - base.duration(to: asked),
             Duration.seconds(reading.seconds) - base.duration(to: answered)
@@ -51,7 +52,7 @@ struct ServerWatch: Sendable {
         return recordedAt.map { $0 + Self.pause <= answered } ?? true
     }
 
-    /// Records when the reading was recorded in all partitions.
+    /// Records that the reading was recorded in all partitions, and when.
     mutating func recorded(at instant: ContinuousClock.Instant) { recordedAt = instant }
 }
 
@@ -89,12 +90,12 @@ struct ClockWatch: Sendable {
     /// The reading that the partition's epoch lacks; nil: none.
     func unrecorded(_ partition: Int) -> UnixTime? { unrecorded[partition] }
 
-    /// The partition's epoch has this reading. A later one is still missing.
+    /// Records that the partition's epoch has this reading. If a later reading is unrecorded, it stays unrecorded.
     mutating func recorded(_ reading: UnixTime?, in partition: Int) {
         if unrecorded[partition] == reading { unrecorded[partition] = nil }
     }
 
-    /// All partitions of a server have the reading.
+    /// Records that all partitions of a server have the reading.
     mutating func recordedAll(of endpoint: RedisURL.Endpoint, at instant: ContinuousClock.Instant) {
         watches[endpoint]?.recorded(at: instant)
     }

@@ -1,7 +1,7 @@
 package import NIOCore
 internal import NIOHTTP1
 
-/// An answer whose status no final answer has.
+/// The error for an answer whose status is not a valid final status.
 package struct InvalidStatus: Error, CustomStringConvertible {
     private let status: Int
 

@@ -7,9 +7,9 @@ internal import NIOSSL
 /// HTTP to the auth service: kept connections, one deadline for each exchange, bounded answers, no redirects, no proxies of the
 /// environment.
 ///
-/// Its connections close when the last reference to it is gone.
+/// The connections close when the last reference to this object is released.
 final class ServiceHTTP: Sendable {
-    /// The largest answer that is read, in bytes. An answer of the service has a few hundred.
+    /// The largest answer that is read, in bytes. A usual answer of the service has a few hundred bytes.
     static let answerLimit = 65_536
 
     private let client: HTTPClient
@@ -94,7 +94,7 @@ package struct ServiceRequest: Sendable {
 package struct ServiceResponse: Sendable {
     package let status: Int
     package let headers: HeaderFields
-    /// Nil if the answer is longer than the limit.
+    /// The body; nil if it is longer than `ServiceHTTP.answerLimit`.
     package let body: [UInt8]?
 
     /// Memberwise initializer.
@@ -104,7 +104,7 @@ package struct ServiceResponse: Sendable {
         self.body = body
     }
 
-    /// The seconds of `Retry-After`, at most 300; nil if it is absent or no number.
+    /// The seconds of `Retry-After`, at most 300; nil if it is absent or not a number.
     var retryAfter: Int64? {
         guard let text = headers.values("Retry-After").first, !text.isEmpty,
             text.utf8.allSatisfy({ UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 })

@@ -25,7 +25,7 @@ public enum IdentityHeader {
             }, as: UTF8.self)
     }
 
-    /// Whether a header is passed on to the service. Cookies and other credentials of the client are not.
+    /// Whether a header is passed on to the service. Cookies and other credentials of the client are not passed on.
     static func isTold(_ name: String) -> Bool {
         let lower = String(decoding: name.utf8.map(lowerCased), as: UTF8.self)
         if lower.utf8.starts(with: "x-synheart-".utf8) { return !isReserved(name) }

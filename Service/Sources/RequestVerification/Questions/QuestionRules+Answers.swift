@@ -22,7 +22,7 @@ extension QuestionRules {
                 let reason =
                     "the service refuses this backend's credential (\(code)): see `synheart-auth credentials list`, and create "
                     + "one of role service for the app"
-                // FORBIDDEN is no outage: the request is of another app, while those of the credential's app pass.
+                // FORBIDDEN is not an outage: this request is of another app, and requests of the credential's app still pass.
                 return unavailable(
                     id, reason, retryAfter: 30, isOutage: code == ErrorCode.unauthorized.rawValue)
             }
@@ -37,14 +37,14 @@ extension QuestionRules {
             retryAfter: response.retryAfter, isOutage: !(400..<500 ~= response.status))
     }
 
-    /// The verdict of a 200; nil if it has none.
+    /// The verdict in an answer with status 200; nil if the answer has no valid verdict.
     private func passed(_ fields: JSONFields, _ request: ReceivedRequest) -> VerificationAnswer? {
         if (try? fields.bool("verified")) == false {
-            // The code may be one of a newer service.
+            // The code may be unknown here, because the service may be newer.
             return code(fields, "observed").map { .observed(code: $0) }
         }
         guard case .verified(let identity)? = try? VerifyResponse(fields), identity.keyAgeSeconds >= 0,
-            // An answer about another request would carry another identity.
+            // The identity must be that of the request. Otherwise the answer is about another request.
             (try? request.headers.one(HeaderName.appID)) == identity.appID.text,
             (try? request.headers.one(HeaderName.deviceID)) == identity.deviceID.text,
             identityAudience == nil || identity.identityToken.map(Self.isJWT) ?? false
@@ -52,14 +52,14 @@ extension QuestionRules {
         return .accepted(identity)
     }
 
-    /// Whether a text can be a JWT, and so a header's value.
+    /// Whether a text has the form of a JWT, so that it is a valid header value.
     private static func isJWT(_ text: String) -> Bool {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
         return parts.count == 3 && text.utf8.count <= TokenRules.maximumLength
             && parts.allSatisfy { !$0.isEmpty && Base64.url.isText($0) }
     }
 
-    /// A code in the form of codes; nil for any other value.
+    /// The value of a member if it has the form of a code; nil for any other value.
     private func code(_ fields: JSONFields, _ name: String) -> String? {
         guard let text = try? fields.string(name), 1...64 ~= text.utf8.count, text.utf8.allSatisfy(Self.isOfCode) else {
             return nil
@@ -74,7 +74,7 @@ extension QuestionRules {
         }
     }
 
-    /// A verdict of the service for the client: the parts that it needs to recover, and nothing else of the answer.
+    /// The refusal for the client. Of the service's answer, it has only the parts that the client needs to recover.
     private func relayed(
         _ response: ServiceResponse, _ fields: JSONFields, code: String, _ id: String
     ) -> RefusalAnswer {

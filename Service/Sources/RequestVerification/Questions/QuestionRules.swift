@@ -14,7 +14,7 @@ package struct QuestionRules: Sendable {
     let identityAudience: String?
     let now: @Sendable () -> UnixTime
 
-    /// - Parameter now: the clock, for refusals without an answer of the service.
+    /// - Parameter now: the clock, for refusals that do not come from the service.
     package init(
         _ configuration: RequestVerifierConfiguration, now: @escaping @Sendable () -> UnixTime
     ) throws(VerifierConfigurationError) {
@@ -113,14 +113,14 @@ package struct QuestionRules: Sendable {
         refusal(.payloadTooLarge, "The body has more than \(bodyLimit) bytes.", id)
     }
 
-    /// A refusal of this backend's own.
+    /// A refusal that this backend makes itself.
     private func refusal(_ code: ErrorCode, _ message: String, _ id: String) -> RefusalAnswer {
         RefusalAnswer(
             status: code.httpStatus,
             ErrorBody(code: code.rawValue, message: message, requestID: id, serverTimestamp: now()))
     }
 
-    /// The answer without a verdict: the request does not pass.
+    /// The answer for a request without a verdict. The request does not pass.
     ///
     /// - Parameter isOutage: whether other requests would get no verdict either.
     func unavailable(

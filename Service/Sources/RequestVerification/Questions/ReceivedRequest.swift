@@ -18,7 +18,7 @@ public struct ReceivedRequest: Sendable {
         case address(String)
         /// A process on this machine.
         case unixSocket
-        /// The server does not tell. No proxy is trusted then.
+        /// The server does not report the peer. In this case, no proxy is trusted.
         case unknown
     }
 

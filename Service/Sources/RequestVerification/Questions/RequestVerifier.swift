@@ -12,7 +12,8 @@ public final class RequestVerifier: Sendable {
     private let rules: QuestionRules
     private let attempts: Int
     private let logger: Logger
-    /// Contains the credential. A closure, so that no dump of the verifier shows the credential.
+    /// Makes the request for a question. This is a closure that captures the credential, so that no dump of the verifier shows
+    /// the credential.
     private let asking: @Sendable (_ question: [UInt8]) -> ServiceRequest
     private let exchange: Exchange
     private let pause: @Sendable (Duration) async throws -> Void
@@ -62,9 +63,9 @@ public final class RequestVerifier: Sendable {
         case .failure(let failure):
             answer = rules.unavailable(id, "the service did not answer: \(failure.reason)", isOutage: true)
         }
-        // A cancelled caller is not the service's failure.
+        // Log only if the caller was not cancelled, because a cancellation is not a failure of the service.
         if case .unavailable(let refusal, let reason) = answer, !Task.isCancelled {
-            // Any client can name an app that the credential is not for.
+            // If it is not an outage, log only a warning: any client can name an app that the credential does not cover.
             logger.log(
                 level: refusal.isOutage ? .error : .warning, "a request could not be verified",
                 metadata: ["reason": "\(reason)"])
@@ -72,23 +73,23 @@ public final class RequestVerifier: Sendable {
         return answer
     }
 
-    /// The answer to a request whose body is longer than ``bodyLimit``, and was not read to its end.
+    /// The answer to a request whose body is longer than ``bodyLimit``, and was not read completely.
     public func bodyTooLarge() -> RefusalAnswer { rules.bodyTooLarge(Self.newID()) }
 
     private struct NoAnswer: Error {
         let reason: String
     }
 
-    /// Asks until there is a final answer. The question's id makes it safe to ask again.
+    /// Asks until there is a final answer, or until all attempts are used. The question's id makes a retry safe.
     private func ask(_ question: ServiceRequest) async -> Result<ServiceResponse, NoAnswer> {
         var last = Result<ServiceResponse, NoAnswer>.failure(NoAnswer(reason: "cancelled"))
         for attempt in 0..<attempts {
-            // 0.1 s, 0.2 s, up to 1.6 s.
+            // The pauses are 0.1 s, 0.2 s and so on, up to 1.6 s.
             if attempt > 0, (try? await pause(.milliseconds(50 << min(attempt, 5)))) == nil { break }
             do {
                 let response = try await exchange(question)
                 last = .success(response)
-                // A Retry-After is longer than a client waits here.
+                // An answer with Retry-After is final: that wait is longer than a client waits here.
                 if response.status < 500 || response.retryAfter != nil { break }
             } catch {
                 if Task.isCancelled { break }

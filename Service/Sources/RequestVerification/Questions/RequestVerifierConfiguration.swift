@@ -59,6 +59,8 @@ extension RequestVerifierConfiguration: CustomStringConvertible, CustomDebugStri
 }
 
 extension RequestVerifierConfiguration {
+    /// Checks the ranges of the values.
+    ///
     /// - Throws: `VerifierConfigurationError` unless every value is in its range.
     func requireRanges() throws(VerifierConfigurationError) {
         guard !credential.isEmpty, credential.utf8.allSatisfy({ 0x21...0x7E ~= $0 }) else {

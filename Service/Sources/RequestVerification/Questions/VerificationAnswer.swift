@@ -12,12 +12,12 @@ public enum VerificationAnswer: Sendable, Hashable {
     /// There is no verdict, so the request must not pass. Send this answer, a 503, to the client. The reason is for the log.
     case unavailable(RefusalAnswer, reason: String)
 
-    /// The device that signed the request; nil in observe mode, and where the request does not pass.
+    /// The device that signed the request; nil in observe mode, and if the request does not pass.
     public var identity: VerifiedIdentity? {
         if case .accepted(let identity) = self { identity } else { nil }
     }
 
-    /// The code of a refusal in observe mode.
+    /// The code with which an observed request would be refused; nil for other answers.
     public var observedCode: String? {
         if case .observed(let code) = self { code } else { nil }
     }
@@ -39,7 +39,7 @@ public struct RefusalAnswer: Error, Sendable, Hashable {
     public let code: String
     /// The headers, `Content-Length` included. The answer to HEAD has them too.
     public let headers: HeaderFields
-    /// The JSON. The answer to HEAD leaves it out.
+    /// The JSON body. The answer to HEAD leaves it out.
     public let body: [UInt8]
     /// Whether other requests would get no verdict either: the service is unreachable, or refuses the credential.
     package internal(set) var isOutage = false
@@ -55,7 +55,7 @@ public struct RefusalAnswer: Error, Sendable, Hashable {
             ] + further)
     }
 
-    /// A refusal of this backend's own.
+    /// A refusal that this backend makes itself.
     ///
     /// - Parameter retryAfter: in seconds.
     package init(status: Int, code: ErrorCode, message: String, requestID: String, retryAfter: Int? = nil) {

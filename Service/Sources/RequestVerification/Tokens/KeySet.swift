@@ -5,14 +5,14 @@ internal import StrictJSON
 
 /// The service's published keys: kept for their max-age, and fetched again for an unknown `kid`, at most once a minute.
 ///
-/// All waiting tokens share one fetch. A token with a known, fresh key never waits.
+/// All waiting tokens share one fetch. A token whose key is known and not expired never waits.
 actor KeySet {
-    /// A set is kept for its max-age, within these bounds, in seconds.
+    /// The bounds of the time for which a set is kept, in seconds. Within them, the max-age decides.
     private static let lifeBounds: ClosedRange<Int64> = 60...3600
     private static let lifeWithoutMaximumAge: Duration = .seconds(300)
     /// How long expired keys are still used while new ones cannot be fetched.
     private static let staleLife: Duration = .seconds(3600)
-    /// The pauses between two fetches: after a failure, and for an unknown `kid`.
+    /// The shortest pauses between two fetches: after a failed fetch, and before a fetch for an unknown `kid`.
     private static let pauseAfterFailure: Duration = .seconds(5)
     private static let pauseForUnknown: Duration = .seconds(60)
 
@@ -53,13 +53,13 @@ actor KeySet {
         return loaded.keys[id]
     }
 
-    /// Fetches the keys, or waits for the running fetch, unless the last one is too recent.
+    /// Fetches the keys, or waits for the running fetch. If the last fetch began too recently, does nothing.
     private func read(at now: Duration, isOld: Bool) async {
         if reading == nil {
             let pause = hasFailed ? Self.pauseAfterFailure : isOld ? .zero : Self.pauseForUnknown
             if let askedAt, now - askedAt < pause { return }
             askedAt = now
-            // A separate task, so that a caller that leaves does not end the fetch for the others.
+            // A separate task, so that a cancelled caller does not cancel the fetch for the others.
             reading = Task { await load(at: now) }
         }
         await reading?.value
@@ -98,7 +98,7 @@ actor KeySet {
         var keys: [String: P256.Signing.PublicKey] = [:]
         for jwk in listed {
             guard let members = jwk.object else { return nil }
-            // A key for another use or algorithm is not judged.
+            // Skip keys for another use or algorithm, even malformed ones.
             guard members["use"] ?? "sig" == "sig", members["alg"] ?? "ES256" == "ES256" else { continue }
             do {
                 guard let published = try PublishedKey(jwk) else { continue }

@@ -2,7 +2,7 @@ internal import AuthContract
 internal import Crypto
 internal import StrictJSON
 
-/// The rules for a valid token, besides its key. No I/O.
+/// The rules for a valid token, except the choice of its key. No I/O.
 struct TokenRules: Sendable {
     let issuer: String
     let audience: String
@@ -42,7 +42,7 @@ struct TokenRules: Sendable {
             let fields = try? JSONFields(.object(claims)),
             let signature = Base64.url.decode(bytes: parts[2])
         else { throw .refused("no base64url of JSON objects") }
-        // JSON values are compared by their bytes, strings by canonical equivalence.
+        // Compare JSON values, which are compared by their bytes. Swift compares strings by canonical equivalence.
         guard header["alg"] == .string("ES256"), header["typ"] == .string(tokenType), header["crit"] == nil else {
             throw .refused("another alg or typ")
         }
@@ -102,7 +102,7 @@ struct TokenRules: Sendable {
 struct PublishedKey: Sendable {
     let key: P256.Signing.PublicKey
 
-    /// Nil for a key of another kind.
+    /// Reads a key of a key set; nil for a key of another kind.
     ///
     /// - Throws: `TokenError` for a P-256 key that is malformed.
     init?(_ jwk: JSONValue) throws(TokenError) {
@@ -115,7 +115,7 @@ struct PublishedKey: Sendable {
         self.key = key
     }
 
-    /// 32 bytes.
+    /// The 32 bytes of a coordinate; nil if the value is malformed.
     private static func coordinate(_ value: JSONValue?) -> [UInt8]? {
         guard let bytes = (value?.string).flatMap(Base64.url.decode), bytes.count == 32 else { return nil }
         return bytes

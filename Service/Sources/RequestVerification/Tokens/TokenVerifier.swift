@@ -35,7 +35,7 @@ public final class TokenVerifier: Sendable {
         self.http = http
     }
 
-    /// Closes the connection. Afterwards the known keys are used for their life, and for an hour after it.
+    /// Closes the connection. Afterwards, the known keys are used until they expire, and for one more hour.
     public func shutdown() async { await http.shutdown() }
 
     /// Verifies a token.

@@ -4,11 +4,11 @@ public import Logging
 
 /// Which device tokens a ``TokenVerifier`` accepts, and where their keys are.
 public struct TokenVerifierConfiguration: Sendable {
-    /// The expected `iss`: the service's public origin, or `synheart-auth` for a service that has none configured.
+    /// The expected `iss`: the service's public origin, or `synheart-auth` if the service has no configured origin.
     public var issuer: String
     /// The expected `aud`: this backend's own audience.
     public var audience: String
-    /// Where the keys are; nil for `/auth/v1/.well-known/jwks.json` at the issuer.
+    /// The URL of the keys; nil for `/auth/v1/.well-known/jwks.json` at the issuer.
     public var keySetURL: String?
     /// The expected `typ`: the app's `signature.token_type`, or `synheart-identity+jwt` for identity tokens.
     public var tokenType = TokenResponse.type
@@ -29,7 +29,9 @@ public struct TokenVerifierConfiguration: Sendable {
         self.audience = audience
     }
 
-    /// The URL of the keys, if every value is in its range.
+    /// The URL of the keys.
+    ///
+    /// - Throws: `VerifierConfigurationError` unless every value is in its range.
     func requireKeySetURL() throws(VerifierConfigurationError) -> String {
         guard !issuer.isEmpty, !audience.isEmpty, !tokenType.isEmpty, !channels.isEmpty else {
             throw VerifierConfigurationError("issuer, audience, tokenType and channels must not be empty")

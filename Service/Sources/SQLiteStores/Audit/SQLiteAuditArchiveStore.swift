@@ -5,7 +5,7 @@ internal import GRDB
 struct SQLiteAuditArchiveStore: AuditArchiveStore {
     let database: StoreDatabase
 
-    /// The table, of a migration. The trigger lets only archived events go.
+    /// The statements of the migration that creates the table. The trigger allows the removal of archived events only.
     static let schema = """
         CREATE TABLE audit_archives (
           first INTEGER PRIMARY KEY,

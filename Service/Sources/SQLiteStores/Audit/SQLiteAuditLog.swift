@@ -59,7 +59,7 @@ struct SQLiteAuditLog: AuditLog {
                 try RecordedAuditEvent(row: StoredRow($0))
             }
         }
-        // A search for codes reads many rows, so it must not go on after its caller got an answer.
+        // A search for codes reads many rows, so it must end when its caller gets an error at the deadline.
         return try await codes == nil ? database.read(fetch) : database.readUntilDeadline(fetch)
     }
 

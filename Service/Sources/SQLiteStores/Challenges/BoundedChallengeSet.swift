@@ -12,7 +12,8 @@ struct BoundedChallengeSet {
 
     private let maximum: Int
     private var entries: [[UInt8]: Entry] = [:]
-    /// The challenge of each number. Numbers grow, so the oldest is found by counting up from the last oldest.
+    /// The challenge of each number. New challenges get larger numbers, so counting up from the previous oldest number finds the
+    /// next one.
     private var byNumber: [UInt64: [UInt8]] = [:]
     private var oldest: UInt64 = 0
     private var next: UInt64 = 0

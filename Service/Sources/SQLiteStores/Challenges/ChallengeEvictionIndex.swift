@@ -11,7 +11,7 @@ struct ChallengeEvictionIndex {
             return first < order.count ? order[first] : nil
         }
 
-        /// Bounds the queue by a small multiple of the live numbers.
+        /// Removes taken numbers, so that the queue is at most a small multiple of the live numbers.
         mutating func compact() {
             guard order.count > 2 * live.count + 16 else { return }
             order = order[first...].filter { live.contains($0) }
@@ -20,7 +20,7 @@ struct ChallengeEvictionIndex {
     }
 
     private var queues: [String: Queue] = [:]
-    /// The sources by the number of their challenges.
+    /// The sources, grouped by the number of their challenges.
     private var byCount: [Int: Set<String>] = [:]
     private var busiest = 0
 

@@ -24,7 +24,8 @@ final class ClaimJournal: ReplayStore {
         var segmentSeconds: Int64 = 60
         var segmentRecords = 50_000
 
-        /// Room for twice that many records, so that claims can continue until the next segment exists.
+        /// The size of a segment in bytes, with room for twice `segmentRecords`, so that claims can continue until the next
+        /// segment exists.
         var segmentCapacity: Int { SegmentHeader.size + 2 * segmentRecords * ClaimRecord.size }
     }
 
@@ -61,7 +62,7 @@ final class ClaimJournal: ReplayStore {
         } catch {
             throw StoreOpenError(.notWritable, "The claim journal in \(path) cannot be written: \(error).")
         }
-        // Remove them only now that their replacement is on the disk.
+        // Remove the old segments only now, because the segment that replaces them is on the disk.
         if let damaged = recovery.damaged { folder.putAside(damaged) }
         for sequence in recovery.obsolete { folder.remove(sequence) }
 
@@ -75,7 +76,7 @@ final class ClaimJournal: ReplayStore {
     /// The note about the journal that the database must record.
     var note: JournalNote { state.note }
 
-    /// Whether the journal's folder and the database are at their paths, and always were.
+    /// Whether the journal's folder and the database are at their paths now and were so at every check.
     var isInPlace: Bool { state.isInPlace() }
 
     /// The number of live claims, and of the slots that claims occupy.
@@ -101,7 +102,7 @@ final class ClaimJournal: ReplayStore {
     /// Syncs everything to the disk, seals the journal and closes it.
     func close() async { await end(sealing: true) }
 
-    /// Ends like a killed process, without writing.
+    /// Ends the journal without writing, like a killed process.
     func abandon() async { await end(sealing: false) }
 
     private func end(sealing: Bool) async {

@@ -11,7 +11,7 @@ struct ClaimRecord {
         case claim = 0x9E37_79B9_7F4A_7C15
         /// A reading of the service's clock, and the monotonic clock at the same moment, in seconds.
         case clock = 0xC2B2_AE3D_27D4_EB4F
-        /// The latest purged expiry, and the reading of a restore; 0 if there was none.
+        /// The latest purged expiry, and the reading of the clock at a restore; 0 if there was no restore.
         case purged = 0x85EB_CA77_C2B2_AE63
         /// Dates whose requests are refused: the first and the last.
         case loss = 0x27D4_EB2F_1656_67C5

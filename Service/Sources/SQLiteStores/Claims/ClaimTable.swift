@@ -2,8 +2,8 @@ internal import AuthService
 
 /// All live claims: open addressing in many small tables with 20 bytes a slot. A claim is in exactly one of the tables.
 ///
-/// A shard is rebuilt without its expired claims when it is full. Expiry needs no other work, and each rebuild is short: of 24 million
-/// live claims, it moves 24,000.
+/// When a shard is full, it is rebuilt without its expired claims. Each rebuild is short: of 24 million live claims, it moves
+/// 24,000.
 struct ClaimTable {
     /// Slots in use, including those of expired claims.
     private(set) var used = 0
@@ -111,7 +111,7 @@ private struct Slot {
 /// Open addressing with linear probing; two thirds full after a rebuild, and at most five sixths.
 private struct Shard {
     var slots: [Slot]
-    /// The number of slots. Not read from the array, which has it at another place in memory: one miss more of the processor's cache.
+    /// The number of slots. It is stored here, because reading it from the array costs one more cache miss.
     private let capacity: Int
     private(set) var count = 0
 

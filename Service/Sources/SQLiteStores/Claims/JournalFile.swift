@@ -21,8 +21,8 @@ final class JournalFile: @unchecked Sendable {
         return file
     }
 
-    /// Whether a service holds the lock at this path. Taking the lock for the query, even briefly, could stop a starting service.
-    /// So the query reads the separate mark.
+    /// Whether a service holds the lock at this path. A query that takes the lock, even briefly, could make a starting service
+    /// fail. So this reads the separate mark.
     static func isLocked(_ path: String) -> Bool {
         guard let file = try? JournalFile(descriptor: Foundation.open(path, O_RDONLY | O_CLOEXEC)) else { return false }
         return JournalFile.isMarked(file.descriptor)
@@ -62,7 +62,7 @@ final class JournalFile: @unchecked Sendable {
         }
     }
 
-    /// Reads up to the buffer's size from `offset`. Reads less at the end of the file.
+    /// Reads up to the buffer's size from `offset`. Returns the number of bytes, which is smaller at the end of the file.
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(SystemError) -> Int {
         var filled = 0
         while filled < buffer.count {

@@ -34,7 +34,7 @@ struct JournalFolder: Sendable {
     /// Whether the lock is still at its path. If it is not, another service can take a lock there.
     var place: FileIdentity.Place { lock.place("\(path)/lock") }
 
-    /// Takes the lock. A command may hold it during one change, without the mark (`SQLiteServiceLock`). In that case, waits.
+    /// Takes the lock. A command may hold it during one change, without the mark (`SQLiteServiceLock`). In that case, this waits.
     private static func locked(_ path: String) throws(SystemError) -> JournalFile? {
         for attempt in 0..<3000 {
             if let file = try JournalFile.locked(path) { return file }
@@ -55,9 +55,10 @@ struct JournalFolder: Sendable {
         try Self.names(in: path).compactMap(Self.sequence).sorted()
     }
 
-    /// Whether a folder has segments: a service ran on the database beside it.
+    /// Whether a folder has segments. If it has, a service has used the database next to it.
     static func hasSegments(_ path: String) throws(StoreOpenError) -> Bool {
-        // A folder that cannot be read may have some, so only one that is not there has none. `lstat` needs no right to read it.
+        // A folder that cannot be read may have segments, so only a missing folder counts as empty. `lstat` needs no right to
+        // read the folder.
         guard FileStatus(path) != nil else { return false }
         return try names(in: path).contains { sequence($0) != nil }
     }
@@ -70,7 +71,7 @@ struct JournalFolder: Sendable {
         }
     }
 
-    /// The number of the segment with this name; nil: it is no segment.
+    /// The number of the segment with this name; nil if it is not a segment's name.
     private static func sequence(_ name: String) -> UInt64? {
         name.hasPrefix("claims-") ? UInt64(name.dropFirst(7)) : nil
     }

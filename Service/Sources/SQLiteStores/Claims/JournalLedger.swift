@@ -10,7 +10,8 @@ struct JournalLedger {
     private var segmentStart: Int64
     /// A segment that maintenance created. The next claim switches to it.
     var prepared: JournalSegment?
-    /// A complete segment that maintenance has not handled. There is at most one, because only maintenance creates the next one.
+    /// A complete segment that maintenance has not handled yet. There is at most one, because the next switch needs another
+    /// prepared segment from maintenance.
     private var retired: JournalSegment?
     /// Complete segments with live claims, oldest first.
     private var closed: [ClosedSegment]
@@ -26,7 +27,7 @@ struct JournalLedger {
     private var recordedReading = Int64.min
     /// The latest reading whose record is on the disk.
     private var durableReading: Int64
-    /// Claims that expire later than this are dropped; nil: none are.
+    /// The sweep drops claims that expire later than this; nil: it drops only expired claims.
     private var latestKept: Int64?
     /// Whether the segment lacks room for the losses that a wrong reading revealed.
     private var mustSwitch = false
@@ -37,7 +38,7 @@ struct JournalLedger {
     init(_ recovery: JournalRecovery, segment: JournalSegment, now: Int64, settings: ClaimJournal.Settings) {
         (table, counter, history, closed) = (recovery.table, recovery.counter, recovery.history, recovery.segments)
         (self.segment, segmentStart, self.settings) = (segment, now, settings)
-        // Opening the journal syncs the records below first.
+        // Opening the journal syncs these records before any claim is made.
         durableReading = now
         writeBeginning()
         writeReading(now, monotonic: settings.monotonic())
@@ -91,7 +92,7 @@ struct JournalLedger {
         }
         guard count > 0 else { return nil }
         switchSegment(latest)
-        // Plus one record for the reading of the clock.
+        // Reserve one more record for the reading of the clock.
         guard !mustSwitch, segment.hasRoom(for: count + 1) else {
             return .failure(
                 StoreError(.unavailable, "the disk has no room for the claims, or does not keep up with them"))
@@ -127,7 +128,7 @@ struct JournalLedger {
         case .steady: break
         case .ahead:
             (recordedReading, latestKept) = (.min, nil)
-            // The loss of a restore was repeated here.
+            // If the journal was restored at this time, the history now has the loss of the restore again. Record it.
             if history.restoredAt == now { recordHistory(now, monotonic) }
         case .wrong(let wrong): recover(from: wrong, now: now, monotonic)
         }
@@ -147,8 +148,8 @@ struct JournalLedger {
         recordHistory(now, monotonic)
     }
 
-    /// Records the losses of a clock that stepped. Without room, claims are refused until the next segment, which begins with these
-    /// records.
+    /// Records the losses that a step of the clock revealed. If the segment has no room for them, claims are refused until the
+    /// next segment, which begins with these records.
     private mutating func recordHistory(_ now: Int64, _ monotonic: Int64) {
         if segment.hasRoom(for: history.loss.intervals.count + 2) {
             writeHistory()
@@ -161,15 +162,15 @@ struct JournalLedger {
 
     // MARK: Segments
 
-    /// Switches to the next segment if it exists. The new segment begins with all knowledge of the earlier ones, so that those
-    /// can be deleted when all their claims have expired.
+    /// Switches to the next segment if it exists. The new segment begins with the history that the earlier segments recorded, so
+    /// that an earlier segment can be deleted when all its claims have expired.
     private mutating func switchSegment(_ latest: Int64) {
         guard let next = prepared else { return }
         prepared = nil
         retired = segment
         closed.append(ClosedSegment(sequence: segment.header.sequence, latestExpiry: segment.latestExpiry))
         (segment, segmentStart, mustSwitch) = (next, latest, false)
-        // Each segment records its own time.
+        // Forget the recorded reading, because each segment records its own readings.
         recordedReading = .min
         let expired = closed.prefix { $0.latestExpiry <= latest }
         for segment in expired { history.purged(to: UnixTime(segment.latestExpiry)) }

@@ -31,7 +31,7 @@ final class JournalMaintenance: Sendable {
     func join() { ended.wait() }
 }
 
-/// The rounds of maintenance until the journal closes, with what a round remembers for the next one.
+/// Runs the rounds of maintenance until the journal closes, and keeps their state.
 private struct MaintenanceRounds: Sendable {
     let state: JournalState
     let settings: ClaimJournal.Settings
@@ -63,7 +63,7 @@ private struct MaintenanceRounds: Sendable {
                 "the clock was ahead",
                 metadata: ["wrong": "\(wrong.stretches)", "last_right": "\(wrong.lastRight ?? 0)"])
         }
-        // Elsewhere, the names are those of another service's segments, and the note is its note.
+        // If the files were moved, the segments and the note at these paths belong to another service.
         guard error == nil, state.isInPlace() else { return }
         // The purged expiry is on the disk now. Delete in order and stop at the first failure, because segments must have no
         // gap.
@@ -74,7 +74,7 @@ private struct MaintenanceRounds: Sendable {
         }
     }
 
-    /// Stops after the work that is due now.
+    /// Performs the work that is due now and refuses the remaining callers. If the journal closes in order, seals it.
     private mutating func end(_ work: JournalState.MaintenanceWork) {
         if state.endsInOrder {
             // Delete the unused segment: recovery would take it as the newest and find no seal.
@@ -102,7 +102,7 @@ private struct MaintenanceRounds: Sendable {
         do throws(SystemError) {
             try work.retired?.synchronize()
             if work.isDirty { try work.current.synchronize() }
-            // If this fails, the only cost is disk space.
+            // If `trim` fails, the only cost is disk space.
             try? work.retired?.trim()
             return nil
         } catch {

@@ -5,13 +5,13 @@ struct JournalNote: Sendable, Hashable {
     /// The newest segment in use, and the number of its bytes on the disk.
     var sequence: UInt64
     var length: Int
-    /// The latest reading of the clock at which claims are made before the database gets the next note.
+    /// The latest reading of the clock at which claims may be made under this note.
     var clock: Int64
     /// The dates that are refused if the journal is missing or damaged.
     var loss: HistoryLoss
 
     private static let version = "2"
-    /// Seconds of the clock until the next note is due.
+    /// How long a note is valid by the clock, in seconds. Then the next note is due.
     static let life: Int64 = 60
 
     init(sequence: UInt64, length: Int, clock: Int64, loss: HistoryLoss) {

@@ -11,11 +11,11 @@ struct JournalRecovery {
     var segments: [ClosedSegment] = []
     /// Segments that are obsolete once the next one exists.
     var obsolete: [UInt64] = []
-    /// The obsolete segment to keep for inspection instead of deleting it.
+    /// The obsolete segment that is kept for inspection instead of being deleted.
     var damaged: UInt64?
     var nextSequence: UInt64 = 1
 
-    /// Inputs other than the folder.
+    /// The inputs of a recovery, except the folder.
     struct Opening {
         let boot: BootIdentity
         let now: Int64
@@ -37,9 +37,11 @@ struct JournalRecovery {
         contents.table.reserve(folder.recordCount(sequences))
 
         var last: UInt64?
-        // A segment without its first records does not show what was lost, so it is never treated as the newest.
+        // The last segment that has all its first records. A segment without them does not show what was lost, so it is never
+        // treated as the newest.
         var newest: SegmentContents?
-        // But if that segment is of another boot, there may be later claims that never reached the disk.
+        // Whether a segment without its first records from another boot follows the newest one. There may be later claims that
+        // never reached the disk.
         var isOvertaken = false
         let reader = SegmentReader(folder: folder, boot: opening.boot, now: opening.now)
         for sequence in sequences {
@@ -139,7 +141,7 @@ struct JournalRecovery {
 }
 
 extension JournalExpectation {
-    /// The fault of a journal whose newest segment is this one; nil if there is none.
+    /// Why a journal with this newest segment is not the expected one; nil if it is.
     fileprivate func reasonAgainst(_ newest: SegmentContents?) -> String? {
         if note?.isOfRestore == true { return "the database was restored from a backup" }
         guard let newest else { return self == .nothing ? nil : "it is gone" }

@@ -46,7 +46,7 @@ final class JournalSegment: @unchecked Sendable {
         if record.kind == .claim { latestExpiry = max(latestExpiry, Int64(record.expiry)) }
     }
 
-    /// Lowers the latest expiry, because claims that expire later are not needed that long.
+    /// Lowers the latest expiry, because the sweep drops claims that expire later.
     func capExpiry(at latest: Int64) { latestExpiry = min(latestExpiry, latest) }
 
     /// Waits until every record is on the disk.

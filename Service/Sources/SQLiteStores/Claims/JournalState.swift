@@ -6,7 +6,7 @@ internal import Synchronization
 /// The state that callers and the maintenance thread share, behind one lock that is held only briefly.
 ///
 /// A claim is decided and stored in the segment under the lock. Most callers are answered at once. If a caller's claims must be
-/// on the disk, the caller waits for the thread.
+/// on the disk, the caller waits for a sync by the maintenance thread.
 final class JournalState: Sendable {
     typealias Continuation = CheckedContinuation<Result<ClaimOutcome, StoreError>, Never>
 
@@ -54,8 +54,8 @@ final class JournalState: Sendable {
         /// Whether a sync failed. Its data may never reach the disk even if later syncs succeed, because the system no longer
         /// marks it as dirty.
         var hasLostWrites = false
-        /// Where the files are, and the monotonic clock's second in which that was looked up. Once they were elsewhere, another
-        /// service may have made claims, which the next start finds out.
+        /// Whether the files are at their paths, and the second of the monotonic clock at the last check. Once they were
+        /// elsewhere, `place` stays so: another service may have made claims, which the next start detects.
         var place = FileIdentity.Place.here
         var lookedUpAt = Int64.min
 
@@ -93,7 +93,8 @@ final class JournalState: Sendable {
 
     func claim(_ request: ClaimRequest) -> Decision {
         let monotonic = settings.monotonic()
-        // A second is less than the time that another service refuses after its start.
+        // Check the paths once a second. That is shorter than the time for which another service refuses requests after its
+        // start.
         let isDue = shared.withLock { shared in
             guard shared.lookedUpAt < monotonic else { return false }
             shared.lookedUpAt = monotonic
@@ -111,7 +112,7 @@ final class JournalState: Sendable {
         }
     }
 
-    /// Why no claim can be made.
+    /// The error that refuses new claims; nil if claims can be made.
     private static func closed(_ shared: borrowing Shared) -> StoreError? {
         if shared.isClosing { return closed }
         return switch shared.place {
@@ -121,7 +122,8 @@ final class JournalState: Sendable {
         }
     }
 
-    /// Looks whether the files are at their paths. The system may take long, so this holds no lock.
+    /// Checks whether the files are at their paths, and whether every earlier check found them there. The system may take long,
+    /// so this holds no lock.
     func isInPlace() -> Bool {
         let place = filePlace()
         return shared.withLock { shared in
@@ -180,8 +182,8 @@ final class JournalState: Sendable {
 
     // MARK: The maintenance thread
 
-    /// Waits for work. Returns at once if a caller waits for the disk. Otherwise waits briefly, so that several claims share
-    /// one sync.
+    /// Waits for work. Returns at once if a caller waits for the disk. Otherwise, waits briefly first, so that several claims
+    /// share one sync.
     func nextWork() -> MaintenanceWork {
         if shared.withLock({ $0.wantsSegment }) {
             // The last attempt failed, or work became due meanwhile. No later call may signal that, so wait with a timeout.
@@ -207,7 +209,7 @@ final class JournalState: Sendable {
         }
     }
 
-    /// Answers the waiters of a sync: their claims are on the disk, or that is unknown.
+    /// Answers the waiters of a sync. Their claims are on the disk, or, after an error, it is unknown whether they are.
     ///
     /// - Parameters:
     ///   - reading: the last recorded reading of the clock when the sync began.

@@ -17,7 +17,7 @@ struct SegmentContents {
 
     init(_ header: SegmentHeader) {
         self.header = header
-        // In version 1, the header has this state.
+        // In version 1, the header has the state that the first records have in version 2.
         isBegun = header.version == 1
     }
 }
@@ -103,7 +103,7 @@ struct SegmentReader {
         journal.history.purged(to: UnixTime(contents.header.purgedTo))
         journal.history.add(contents.header.loss)
         var offset = SegmentHeader.size
-        // The offset after the valid records, and the bytes at that offset.
+        // The offset after the last valid record; nil before an invalid one is read.
         var end: Int?
         while true {
             let filled = try read(file, buffer, at: offset)
@@ -149,7 +149,7 @@ struct SegmentReader {
         case .clock:
             journal.recall(words.0, monotonic: words.1, boot: contents.header.boot, version: contents.header.version)
         case .purged:
-            // This is the last of a segment's first records.
+            // The record of the purged expiry is the last of a segment's first records.
             if !contents.isBegun { journal.begin(contents.clock, boot: contents.header.boot) }
             contents.isBegun = true
             journal.history.recall(purgedTo: words.0, restoredAt: words.1 == 0 ? nil : words.1)

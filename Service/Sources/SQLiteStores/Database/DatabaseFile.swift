@@ -125,7 +125,7 @@ enum DatabaseFile {
                 throw StoreOpenError(.notWritable, "\(path) cannot be written.")
             }
         } else {
-            // SQLite gives its other files the mode of this file.
+            // Create the file with this mode. SQLite gives its other files the mode of the database file.
             let descriptor = Foundation.open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0o600)
             guard descriptor >= 0 || errno == EEXIST else {
                 throw StoreOpenError(.notWritable, "\(path) cannot be made: \(SystemError.current).")
@@ -148,7 +148,7 @@ enum DatabaseFile {
     private static func check(_ database: Database, _ path: String) throws {
         let application = try Int32.fetchOne(database, sql: "PRAGMA application_id") ?? 0
         let tables = try Set(String.fetchAll(database, sql: "SELECT name FROM sqlite_master WHERE type = 'table'"))
-        // The migrator creates its own table before the first migration. A first start may end at that point.
+        // The migrator creates its own table before the first migration. The first start may have been interrupted at that point.
         let isUnused = tables.isEmpty || tables == [Schema.migrations]
         guard application == Schema.applicationID || (application == 0 && isUnused) else {
             throw StoreOpenError(.notADatabase, "\(path) is the database of another program. Name another file.")

@@ -24,7 +24,7 @@ enum DatabasePath {
                     .noSuchFolder, "The folder \(parts.folder) does not exist. Create it, or name another file.")
             }
             let file = realFolder + (realFolder.hasSuffix("/") ? "" : "/") + parts.name
-            // The link's target does not exist. Opening the link would create the target.
+            // The link's target does not exist. Follow the link anyway: opening the link would create the target.
             guard let target = try? FileManager.default.destinationOfSymbolicLink(atPath: file) else { return file }
             path = target.hasPrefix("/") ? target : "\(realFolder)/\(target)"
         }

@@ -13,7 +13,8 @@ extension SQLiteStores {
         try database.excludingWriters { try $0.export(visit) }
     }
 
-    /// Gives a body the end of the audit log and a function that visits every row, both from one snapshot. Others may write.
+    /// Gives a body the end of the audit log and a function that visits every row, both from one snapshot. Other processes may
+    /// write meanwhile.
     ///
     /// The write-ahead log grows until the body ends.
     package func snapshot(_ body: @escaping @Sendable (AuditLink?, StoredTable.Export) throws -> Void) async throws {

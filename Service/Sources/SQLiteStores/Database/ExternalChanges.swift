@@ -7,8 +7,8 @@ final class ExternalChanges: Sendable {
     private struct State: Sendable {
         weak var database: StoreDatabase?
         var polling: Task<Void, Never>?
-        /// The version at the last poll. The first version is read at opening: a listener may get a signal for an earlier
-        /// change, but never misses a later one.
+        /// The version at the last poll. The first version is read when the database is opened. So a listener may get a signal
+        /// for an earlier change, but misses no later change.
         var lastVersion: Int64
     }
 

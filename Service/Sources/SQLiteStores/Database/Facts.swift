@@ -28,8 +28,8 @@ extension StoreDatabase {
 
     private static let moved = "moved_to"
 
-    /// Refuses a database whose rows were moved. A service on it would know no later device: phones that are told so give up their
-    /// identity. It would know no later revocation, and accept requests again.
+    /// Throws if the rows of this database were moved. A service on it would not know devices that registered later, and phones
+    /// whose device is unknown give up their identity. It would not know later revocations, and would accept used requests again.
     func requireNotMoved() throws(StoreOpenError) {
         let place: String?
         do {
@@ -49,10 +49,10 @@ extension StoreDatabase {
     /// Notes that the rows were moved.
     func noteMove(to place: String) throws(StoreOpenError) { try writeNow { try Self.set(Self.moved, to: place, $0) } }
 
-    /// Takes the note back. Claims that the other engine has taken meanwhile are not here, so the journal counts as lost: its note
-    /// cannot be read.
+    /// Removes the note about the move. Claims that the other engine has made meanwhile are not here. So this makes the note
+    /// about the journal unreadable, and the next start treats the journal as lost.
     ///
-    /// - Returns: false if there was none.
+    /// - Returns: false if the rows were not moved.
     func undoMove() async throws(StoreError) -> Bool {
         try await write { database in
             try database.execute(sql: "DELETE FROM facts WHERE name = ?", arguments: [Self.moved])

@@ -4,7 +4,7 @@ internal import SystemPackage
 struct FileStatus: Sendable {
     private let status: Stat
 
-    /// A file at a path; nil if there is none, or if the system does not say. A symbolic link is not followed.
+    /// A file at a path; nil if there is none, or if the system does not report it. A symbolic link is not followed.
     init?(_ path: String) {
         guard let status = try? Stat(FilePath(path), followTargetSymlink: false) else { return nil }
         self.status = status
@@ -19,24 +19,25 @@ struct FileStatus: Sendable {
     var group: UInt32 { status.groupID.rawValue }
 }
 
-/// Which file it is: the same one while it grows or moves, another one for a copy.
+/// Identifies a file. The identity stays the same while the file grows or moves. A copy has another identity.
 struct FileIdentity: Sendable, Hashable {
-    /// Where a file is that was opened at a path.
+    /// Whether a file that was opened at a path is still there.
     enum Place: Sendable, Hashable {
         case here
-        /// It was moved or removed, or another file is in its place.
+        /// The file was moved or removed, or another file is at its path.
         case elsewhere
-        /// The system does not say.
+        /// The system does not report it.
         case unknown
     }
 
     private let device: DeviceID
     private let inode: Inode
 
-    /// An open file.
+    /// The identity of an open file; nil if the system does not report it.
     init?(descriptor: Int32) { try? self.init(Stat(FileDescriptor(rawValue: descriptor))) }
 
-    /// The file at a path. Symbolic links are followed.
+    /// The identity of the file at a path; nil if there is none, or if the system does not report it. Symbolic links are
+    /// followed.
     init?(_ path: String) { try? self.init(Stat(FilePath(path))) }
 
     private init(_ status: Stat) { (device, inode) = (status.deviceID, status.inode) }

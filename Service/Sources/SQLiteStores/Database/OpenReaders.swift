@@ -1,11 +1,11 @@
 internal import Dispatch
 internal import GRDB
 
-/// The reading connections of a pool that are open.
+/// Counts the open reading connections of a pool.
 ///
-/// GRDB closes a connection when nothing refers to it any more, which may be a moment after the connection was given back. SQLite
-/// destroys the functions of a connection after it has closed the files (sqlite3LeaveMutexAndCloseZombie), so each connection has a
-/// function whose end is counted.
+/// GRDB closes a connection when the last reference to it ends, which may be a moment after the connection was returned to the
+/// pool. SQLite destroys the functions of a connection after it has closed the files (sqlite3LeaveMutexAndCloseZombie). So each
+/// connection gets a function, and the end of that function shows that the connection is closed.
 struct OpenReaders: Sendable {
     private let connections = DispatchGroup()
 

@@ -19,7 +19,7 @@ final class OpeningLock {
         }
         let limit = ContinuousClock.now + timeout
         while flock(self.folder, LOCK_EX | LOCK_NB) != 0 {
-            // The file system has no locks. Rely on SQLite's own locking.
+            // With any other error, the file system has no locks. Rely on SQLite's own locking.
             guard errno == EWOULDBLOCK || errno == EINTR else { return }
             guard ContinuousClock.now < limit else {
                 throw StoreOpenError(

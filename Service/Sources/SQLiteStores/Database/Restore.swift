@@ -11,13 +11,13 @@ extension SQLiteStores {
     /// file.
     ///
     /// - Parameters:
-    ///   - path: the database's own path (`resolvedPath`). Neither it nor a log of it may exist.
+    ///   - path: the database's own path (`resolvedPath`). Neither the file nor one of its logs may exist.
     ///   - lastReading: an earlier reading of the clock, such as the time of a backup.
     ///   - now: the time of the restore.
     ///   - export: visits every row. It may block its thread.
     ///   - check: checks and completes the new database, which is opened for administration.
-    /// - Throws: `StoreOpenError` if the file exists or cannot be written, and errors of `export` and `check`. Then there is no new
-    ///   file.
+    /// - Throws: `StoreOpenError` if the file exists or cannot be written, and errors of `export` and `check`. In these cases, no
+    ///   new file remains.
     package static func restore(
         _ path: String, lastReading: UnixTime, at now: UnixTime,
         from export: @escaping @Sendable ((StoredTable, [StoredTable.Cell]) throws -> Void) throws -> Void,
@@ -47,7 +47,7 @@ extension SQLiteStores {
 
     /// Throws if there is a database or a part of one at the path, or a service that uses it.
     package static func requireNew(_ path: String) throws(StoreOpenError) {
-        // First: the logs beside a file that is gone may have changes of the running service.
+        // Check this first: the logs of a missing file may contain changes of a running service.
         guard !isServed(path) else { throw StoreOpenError(.inUse, "A service uses \(path). Stop it first.") }
         for file in [path] + logs.map({ path + $0 }) where FileStatus(file) != nil {
             throw StoreOpenError(.inUse, "\(file) exists. Move it away, or name another file.")
@@ -59,7 +59,8 @@ extension SQLiteStores {
         defer { try? pool.close() }
         do {
             try pool.write { database in
-                // The log of a backup may begin after its archives. `export` checks its chain.
+                // Drop the trigger during the import, because the audit log of a backup may begin after its archives. `export`
+                // checks the chain.
                 let gaps = try String.fetchOne(
                     database, sql: "SELECT sql FROM sqlite_master WHERE type = 'trigger' AND name = 'audit_has_no_gaps'"
                 )
@@ -79,12 +80,12 @@ extension SQLiteStores {
         } catch { throw error is DatabaseError ? DatabaseFile.openError(error, path) : error }
     }
 
-    /// Gives the file its name unless another file has it by now.
+    /// Moves the file to its path, unless another file is there by now.
     private static func publish(_ temporary: String, as path: String) throws(StoreOpenError) {
         if link(temporary, path) == 0 {
             unlink(temporary)
         } else {
-            // The file system has no hard links.
+            // `link` failed without another file at the path: the file system may have no hard links.
             guard errno != EEXIST, FileStatus(path) == nil, rename(temporary, path) == 0 else {
                 throw StoreOpenError(.notWritable, "\(path) cannot be made: \(SystemError.current).")
             }
@@ -110,13 +111,14 @@ extension JournalNote {
 
     /// The number of the first segment of a journal that starts over.
     ///
-    /// After a restore it is above every number of the journals before, which begin at 1 or at the time of an earlier restore: such a
-    /// journal is recognised as older if it is put in the new one's place. If the clock was ahead at that restore, it is not.
+    /// After a restore, the number is larger than every number of earlier journals, which begin at 1 or at the time of an earlier
+    /// restore. So an earlier journal that is put in the place of the new one is recognised as older. It is not recognised if the
+    /// clock was ahead at the earlier restore.
     func nextSequence(at now: Int64) -> UInt64 {
         isOfRestore ? UInt64(clamping: now) << 20 : sequence &+ 1
     }
 
-    /// The reading at the first start after a restore, which the numbers of its segments tell; nil if there was no restore.
+    /// The reading of the clock at the first start after a restore, from the number of the segment; nil if there was no restore.
     var restoredAt: Int64? { isOfRestore || sequence >> 20 == 0 ? nil : Int64(sequence >> 20) }
 }
 

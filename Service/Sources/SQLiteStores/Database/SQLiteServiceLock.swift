@@ -4,7 +4,7 @@ internal import Foundation
 /// The lock of the service that uses a database, for commands.
 ///
 /// It is the lock of the claim journal, which a service takes when it opens the database. A command holds it without the mark of
-/// a running service, so a service that starts meanwhile waits for the end of the change.
+/// a running service, so a service that starts meanwhile waits until the change ends.
 public struct SQLiteServiceLock: ServiceLock {
     private let database: String
 
@@ -59,7 +59,7 @@ public struct SQLiteServiceLock: ServiceLock {
         }
         defer { close(lock) }
         guard let status = FileStatus(database) else { throw .current }
-        // The file first: once the folder has its owner, the owner can change the folder.
+        // Change the owner of the lock file first: once the folder has its owner, that user can replace the file.
         for descriptor in [lock, folder] where status.owner != geteuid() {
             guard fchown(descriptor, status.owner, status.group) == 0 else { throw .current }
         }

@@ -39,7 +39,7 @@ enum Schema {
         return migrator
     }
 
-    /// The events of no device by their codes: few among those of a million devices.
+    /// An index by code of the events that belong to no device. They are few, even with a million devices.
     private static let auditOfNoDevice =
         "CREATE INDEX audit_of_no_device ON audit (code, sequence) WHERE device_id IS NULL;"
 
@@ -69,7 +69,8 @@ enum Schema {
     /// The reason of an operator's demand to rotate. Null, as in older rows, means `scheduled`.
     private static let rotationReason = "ALTER TABLE devices ADD COLUMN must_rotate_reason TEXT;"
 
-    /// Whether the attestation of an App Attest key carried an extension map. It did if a label names the category.
+    /// Whether the attestation of an App Attest key had an extension map. In older rows, a label with the category shows that it
+    /// had one.
     private static let attestedExtensions = """
         ALTER TABLE devices ADD COLUMN attested_extensions INTEGER;
         UPDATE devices SET attested_extensions = 1

@@ -142,7 +142,7 @@ final class StoreDatabase: Sendable {
         }
     }
 
-    /// Either the result or the deadline, whichever comes first.
+    /// The result, or the error of the deadline if the deadline comes first.
     private typealias FirstAnswer<Value: Sendable> = OnceValue<Result<Value, StoreError>>
 
     /// Waits for the answer until the deadline. The observer sees only calls with an operation.

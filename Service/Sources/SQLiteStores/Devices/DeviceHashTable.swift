@@ -15,13 +15,14 @@ enum DeviceHashTable {
         ) STRICT, WITHOUT ROWID;
         """
 
-    /// Adds a new device. A row that is there already, such as one that another program wrote, refuses no registration.
+    /// Adds a new device. An existing row, such as one that another program wrote, does not make the registration fail.
     static func add(_ id: DeviceID, to database: Database) throws {
         try database.cachedStatement(sql: "INSERT OR IGNORE INTO device_hashes (hash, device_id) VALUES (?, ?)")
             .execute(arguments: [DeviceHash(of: id).bytes.data, id.text])
     }
 
-    /// Adds all devices: some seconds for a million. Sorted, so that each page of the table is written once.
+    /// Adds all devices, which takes some seconds for a million. The rows are sorted, so that each page of the table is written
+    /// once.
     static func fill(_ database: Database) throws {
         let function = DatabaseFunction("device_hash", argumentCount: 1, pure: true) { values in
             values.first.flatMap { String.fromDatabaseValue($0) }.map { DeviceHash(ofText: $0).bytes.data }

@@ -7,7 +7,7 @@ struct SQLiteReceiptStore: ReceiptStore {
     let database: StoreDatabase
 
     func takeDueReceipt(at now: UnixTime, lease: UnixTime) async throws(StoreError) -> DueReceipt? {
-        // Usually no receipt is due, and reading takes no lock.
+        // Read first: usually no receipt is due, and a read takes no write lock.
         guard try await database.read({ try $0.nextDue(at: now) != nil }) else { return nil }
         return try await database.write { database -> Result<DueReceipt?, StoreError>? in
             guard let row = try database.nextDue(at: now) else { return nil }

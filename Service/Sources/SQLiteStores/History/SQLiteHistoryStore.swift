@@ -62,7 +62,7 @@ struct SQLiteHistoryStore: VerdictHistoryStore {
                 ).map { (step, $0) }
             }
         }
-        // Usually no slot is old enough, and reading takes no lock.
+        // Read first: usually no slot is old enough, and a read takes no write lock.
         guard try await !database.read(due).isEmpty else { return false }
         return try await database.write { database in
             try database.execute(

@@ -74,7 +74,7 @@ struct SQLiteRecordingStore: RecordingStore {
     }
 
     func eraseRecordings(expiredAt now: UnixTime, limit: Int) async throws(StoreError) -> Int {
-        // Usually no recording has expired, and reading takes no lock.
+        // Read first: usually no recording has expired, and a read takes no write lock.
         let isDue = try await database.read { database in
             try Bool.fetchOne(
                 database, sql: "SELECT EXISTS (SELECT 1 FROM evidence WHERE expires_at <= ?)", arguments: [now.seconds])

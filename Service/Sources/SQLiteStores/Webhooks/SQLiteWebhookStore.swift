@@ -6,7 +6,7 @@ internal import GRDB
 struct SQLiteWebhookStore: WebhookStore {
     let database: StoreDatabase
 
-    /// The table, of a migration.
+    /// The statements of the migration that creates the table.
     static let schema = """
         CREATE TABLE webhooks (
           id TEXT PRIMARY KEY,
@@ -25,7 +25,8 @@ struct SQLiteWebhookStore: WebhookStore {
         ) STRICT;
         """
 
-    /// The last deliveries of each webhook, of a later migration. They go with their webhook.
+    /// The statements of a later migration that creates the table of each webhook's last deliveries. They are removed with their
+    /// webhook.
     static let deliveriesSchema = """
         CREATE TABLE webhook_deliveries (
           number INTEGER PRIMARY KEY,
@@ -109,7 +110,7 @@ struct SQLiteWebhookStore: WebhookStore {
 }
 
 extension Database {
-    /// Adds deliveries of a webhook, and removes the oldest beyond those that are kept.
+    /// Adds deliveries of a webhook, and removes the oldest ones beyond the number that is kept.
     fileprivate func keep(_ deliveries: [WebhookDelivery], of webhook: String) throws {
         guard !deliveries.isEmpty else { return }
         let columns = ["webhook_id"] + WebhookDelivery.columns

@@ -4,18 +4,18 @@ package import AuthContract
 package enum BadTraffic: String, Sendable, Hashable, CaseIterable {
     /// A request that was accepted before.
     case replay
-    /// A request whose signature is of another path.
+    /// A request with a signature for another path.
     case signature
     /// A request of a device that is unknown to the service.
     case stranger
-    /// A request that is dated an hour back.
+    /// A request dated an hour ago.
     case clock
     /// A request whose nonce is malformed.
     case malformed
     /// A registration with an invalid attestation.
     case attestation
 
-    /// The code with which the service must refuse it. An empty bucket may refuse it first, with `RATE_LIMITED`.
+    /// The code with which the service must refuse the request. If a rate limit is reached, `RATE_LIMITED` is correct too.
     package var code: ErrorCode {
         switch self {
         case .replay: .nonceReplay
@@ -34,13 +34,14 @@ package enum BadTraffic: String, Sendable, Hashable, CaseIterable {
 package struct BadShares: Sendable, Hashable {
     private let percent: [BadTraffic: Double]
 
-    /// Percentages of all requests; empty: no bad ones.
+    /// Takes the percentage of all requests for each kind; empty: there are no bad requests.
     package init(percent: [BadTraffic: Double] = [:]) { self.percent = percent.filter { $0.value > 0 } }
 
-    /// The percentage of all kinds in total.
+    /// The sum of the percentages of all kinds.
     package var total: Double { percent.values.reduce(0, +) }
 
-    /// The kind of a request; nil: it is a good one. Bad requests are spread evenly over the numbers, and the kinds over them.
+    /// The kind of the bad request with this number; nil: the request is a good one. Bad requests are spread evenly over the
+    /// numbers, and the kinds are spread evenly over the bad requests.
     func kind(of number: Int) -> BadTraffic? {
         let before = count(before: number)
         guard count(before: number + 1) > before else { return nil }
@@ -54,6 +55,6 @@ package struct BadShares: Sendable, Hashable {
         return kinds.last
     }
 
-    /// The number of bad requests among the first ones.
+    /// The number of bad requests among the requests with smaller numbers.
     func count(before number: Int) -> Int { Int((Double(number) * min(total, 100) / 100).rounded(.down)) }
 }

@@ -73,7 +73,7 @@ package struct Fleet: Sendable {
         package var rotationPercent: Int
         /// The kind of the requests that are not rotations.
         package var question: Question
-        /// The shares of bad requests. Rotations are a percentage of the others.
+        /// The shares of bad requests. `rotationPercent` is a percentage of the remaining operations.
         package var bad: BadShares
 
         /// Memberwise initializer.
@@ -93,7 +93,7 @@ package struct Fleet: Sendable {
     private let devices: [FleetDevice]
     private let isStopped = Locked(false)
 
-    /// A fleet whose devices share a transport.
+    /// Creates a fleet whose devices share a transport.
     package init(_ settings: Settings, transport: any HTTPTransport) throws {
         self.settings = settings
         devices = try (0..<settings.count).compactMap { [log] number in

@@ -47,7 +47,7 @@ struct FleetDevice: Sendable {
 
     var isRegistered: Bool { registered.withLock { $0 } }
 
-    /// Registers the device. Returns whether the service confirmed a registration that is not pending.
+    /// Registers the device. Returns whether the registration succeeded and the device is not pending.
     func enrol() async -> Bool {
         for attempt in 1...Self.enrolments {
             do {
@@ -72,8 +72,8 @@ struct FleetDevice: Sendable {
         } catch { return false }
     }
 
-    /// Signs a request. Sends it to the service, or for `verify` sends it as a question to `/verify`. Returns whether it was
-    /// accepted.
+    /// Signs a request. Sends the request to the service. For `verify`, sends it in a question to `/verify` instead. Returns
+    /// whether it was accepted.
     func send(_ question: Fleet.Load.Question, dueAt due: ContinuousClock.Instant) async -> Bool {
         do {
             if case .status = question, asserts.withLock({ $0 }) { return try await sendAsserting() }
@@ -121,7 +121,7 @@ struct FleetDevice: Sendable {
         } catch { return false }
     }
 
-    /// A registration with a proof that is no attestation.
+    /// A registration whose proof is not a valid attestation.
     private func registration(dueAt due: ContinuousClock.Instant) async throws -> TransportRequest {
         func request(_ route: Route, _ body: [UInt8]) -> TransportRequest {
             TransportRequest(
@@ -130,7 +130,7 @@ struct FleetDevice: Sendable {
         }
         let issued = try await transport.send(
             request(.challenge, ChallengeRequest(appID: appID).bytes), .attestation, dueAt: due)
-        // Without a challenge, the registration is refused for the reason of the challenge's refusal.
+        // If the service refused the challenge, send a request for a challenge instead, which is refused for the same reason.
         guard issued.status == 200 else { return request(.challenge, ChallengeRequest(appID: appID).bytes) }
         return request(
             .register,
@@ -172,7 +172,7 @@ struct FleetDevice: Sendable {
         }
     }
 
-    /// The code of a refusal, also of an observed one; nil: the request was accepted.
+    /// The code of a refusal, even of an observed one; nil: the request was accepted.
     private static func code(of answer: TransportResponse, _ question: Fleet.Load.Question) -> String? {
         if case .verify = question, case .observed(let code, _)? = try? VerifyResponse(parsing: answer.body) {
             return code.rawValue

@@ -1,14 +1,14 @@
 package import AuthContract
 
-/// The measures of a load that expectations are about.
+/// The measured results of a load that expectations are compared with.
 package struct LoadMeasures: Sendable {
     /// The latencies of good requests, by operation.
     package var latencies: [String: LatencyHistogram]
     /// The operations of the load, without the registrations before it.
     package var operationsOfLoad: Set<String>
-    /// The number of operations, registrations included, that did not end correctly.
+    /// The number of failed operations, including registrations.
     package var failed: Int
-    /// The number of all operations, registrations included.
+    /// The number of all operations, including registrations.
     package var count: Int
     /// Operations of the load a second.
     package var rate: Double
@@ -37,7 +37,7 @@ package struct LoadExpectation: Sendable, Hashable, CustomStringConvertible {
     }
 
     private enum Comparison: String, CaseIterable {
-        // The longer ones first.
+        // The longer operators come first, so that `<=` is not read as `<`.
         case atMost = "<="
         case atLeast = ">="
         case below = "<"
@@ -46,7 +46,7 @@ package struct LoadExpectation: Sendable, Hashable, CustomStringConvertible {
 
     private let metric: Metric
     private let comparison: Comparison
-    /// Milliseconds, a number, percent, or operations a second.
+    /// The limit in the unit of the metric: milliseconds, a number, percent, or operations a second.
     private let limit: Double
 
     /// The operations whose latencies are measured.
@@ -123,7 +123,7 @@ package struct LoadExpectation: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Whether the condition holds. Without measurements it does not.
+    /// Whether the condition holds. False if nothing was measured.
     package func holds(in measures: LoadMeasures) -> Bool {
         guard let value = value(in: measures) else { return false }
         return switch comparison {

@@ -13,7 +13,8 @@ struct LoggedTransport: HTTPTransport {
         try await send(request, dueAt: .now)
     }
 
-    /// Sends a request. Its latency begins when the request was due, so time spent waiting for a free slot is part of it.
+    /// Sends a request. The latency is measured from the time when the request was due, so it includes the time spent waiting for
+    /// a free slot.
     ///
     /// - Parameter kind: the kind of a bad request; nil: a good request.
     func send(

@@ -1,7 +1,7 @@
 /// Schedules numbered operations until a count or a time limit is reached.
 ///
-/// With a rate, operation n is due n/rate seconds after the start, whether or not earlier ones have ended. Otherwise a service
-/// that slows down would get fewer requests, and look faster than it is.
+/// With a rate, operation n is due n/rate seconds after the start, whether or not earlier ones have ended. If operations waited
+/// for earlier ones, a service that slows down would get fewer requests, and look faster than it is.
 struct Pace: Sendable {
     /// One scheduled operation.
     struct Turn: Sendable, Hashable {

@@ -3,7 +3,7 @@ internal import Bytes
 internal import Crypto
 package import SynheartAuth
 
-/// Records in memory, which end with the process.
+/// A record storage in memory, which is lost when the process ends.
 package final class VolatileStorage: RecordStorage {
     private let records = Locked<[RecordName: [UInt8]]>([:])
     private let locks = Locked<Set<String>>([])
@@ -35,7 +35,7 @@ package final class VolatileStorage: RecordStorage {
     }
 }
 
-/// Keys in memory.
+/// A key store in memory.
 package final class VolatileKeyStore: KeyStore {
     private let keys = Locked<[KeyAlias: P256.Signing.PrivateKey]>([:])
 

@@ -8,10 +8,10 @@ package enum AuthorityFile {
         if FileManager.default.fileExists(atPath: path) {
             return try AppleAuthority(pem: String(contentsOfFile: path, encoding: .utf8))
         }
-        // Dated two days back, because leaves are dated up to a day back, as Apple dates them, and a clock may be a little
+        // The authority is dated two days ago: leaves are dated up to a day ago, as Apple does, and a clock may be a little
         // behind.
         let authority = try AppleAuthority(from: Date(timeIntervalSinceNow: -2 * 86_400))
-        // Another process may create the file at the same time. Then both use the authority of the file.
+        // Another process may create the file at the same time. In that case, both processes use the authority in the file.
         return try PrivateFile.make(Data(authority.pem.utf8), at: path) ? authority : load(path)
     }
 

@@ -1,7 +1,7 @@
 internal import AuthContract
 internal import Foundation
 
-/// Files with private keys. From the first byte on, only their owner can read them.
+/// Files with private keys. Only their owner can read them, even while they are being written.
 enum PrivateFile {
     /// Replaces or creates a file atomically.
     static func write(_ content: Data, to path: String) throws {

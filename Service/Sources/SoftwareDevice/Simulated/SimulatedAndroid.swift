@@ -18,9 +18,9 @@ package struct SimulatedAndroid: AttestationProvider {
     ///
     /// - Parameters:
     ///   - package: the app's package.
-    /// - authority: signs in place of Google.
-    /// - options: the phone's properties; by default a locked bootloader and a trusted environment.
-    /// - now: the time at which tokens and certificates are issued.
+    ///   - authority: signs in place of Google.
+    ///   - options: the phone's properties; by default a locked bootloader and a trusted environment.
+    ///   - now: the time at which tokens and certificates are issued.
     package init(
         package: String, authority: GoogleAuthority, options: KeyAttestationOptions = KeyAttestationOptions(),
         now: @escaping @Sendable () -> Date = { Date() }

@@ -50,7 +50,7 @@ extension StoreConformance {
             },
             ConformanceCheck("An app is changed and removed only as it was read, byte for byte") { stores in
                 let samples = try Samples(stores)
-                // The same text for a reader, in composed and decomposed form.
+                // Two texts that look the same: the composed and the decomposed form of one character.
                 let apps = try [("\u{E9}", samples.app), ("e\u{301}", Samples.appID())].map { text, app in
                     StoredApp(appID: app, sealedJSON: #"{"name":"\#(text)"}"#)
                 }

@@ -201,7 +201,8 @@ extension Samples {
         return CredentialChange(from: credential, to: after, recording: event(.credentialRevoked))
     }
 
-    /// The change of a credential that loses an app: it is narrowed, or revoked if it names no other app. Nil: it loses none.
+    /// The change of a credential that loses an app: the credential is narrowed, or revoked if it names no other app. Nil: it
+    /// does not name the app.
     fileprivate func loss(of app: AppID, to credential: Credential) -> CredentialChange? {
         let rest = credential.scope.named.subtracting([app])
         guard credential.loses(app) else { return nil }
@@ -229,7 +230,7 @@ extension StoresUnderTest {
         try expect(inserted, "the credential was not inserted")
     }
 
-    /// Removes an app. Decides again whenever another change was faster.
+    /// Removes an app. Reads the credentials and tries again whenever another change was faster.
     fileprivate func remove(_ app: AppID, _ samples: Samples) async throws {
         while true {
             let known = try unwrap(try await apps.app(app), "app to remove")
@@ -242,7 +243,7 @@ extension StoresUnderTest {
         }
     }
 
-    /// Revokes a credential unless it has ended.
+    /// Revokes a credential unless it has ended. Tries again whenever another change was faster.
     fileprivate func revoke(_ id: String, _ samples: Samples) async throws {
         while true {
             let credential = try unwrap(try await credentials.credential(id), "credential to revoke")

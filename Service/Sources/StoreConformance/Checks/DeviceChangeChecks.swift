@@ -37,7 +37,7 @@ extension StoreConformance {
                 try expect(try await stores.devices.save(unknown), is: .conflict, "of an unknown device")
             },
             ConformanceCheck("A stream of external changes stays open while its listener reads") { stores in
-                // Two listeners: neither may end, or replace the other.
+                // There are two listeners. Neither stream may end, and neither may replace the other.
                 let ended = try await withThrowingTaskGroup(of: Bool.self) { group in
                     for _ in 0..<2 {
                         let changes = stores.devices.externalChanges()

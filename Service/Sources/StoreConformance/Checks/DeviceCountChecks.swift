@@ -16,7 +16,7 @@ extension StoreConformance {
                         try await stores.add(device, samples)
                         known.append(device)
                     case 2:
-                        // Refused: the key belongs to another device.
+                        // This insertion must be refused, because the key belongs to another device.
                         guard let other = known.randomElement() else { continue }
                         let outcome = try await stores.insert(samples.device(key: other.key), samples)
                         try expect(outcome != .inserted, "a key was bound twice")

@@ -23,7 +23,7 @@ extension StoreConformance {
                     { all += count }
                     return all
                 }
-                // The device ended in this second.
+                // This must keep the device, because it ended in this second and not before it.
                 _ = try await forget(endedBefore: samples.now)
                 try expect(try await stores.stored(device).key, is: current.key, "the key of what was not forgotten")
                 let count = try await forget(endedBefore: samples.now + 1)
@@ -61,7 +61,7 @@ extension StoreConformance {
                     let saved = try await stores.devices.save([samples.change(device) { $0.status = status }])
                     try expect(saved, is: [.saved], "the outcome of a change")
                 }
-                // Rejected briefly, then admitted again.
+                // The device is rejected briefly, and then admitted again.
                 let rejected = samples.change(devices[0], .deviceRejected) { $0.status = .rejected }
                 _ = try await stores.devices.save([rejected])
                 let admitted = samples.change(rejected.saved, .deviceApproved) { $0.status = .registered }

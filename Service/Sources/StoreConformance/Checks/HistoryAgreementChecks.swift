@@ -28,9 +28,9 @@ private struct CountedBatches {
     private static let day: Int64 = 86_400
     private static let days: Int64 = 3
 
-    /// Slots of less than an hour that ended by this time are removed.
+    /// Slots shorter than an hour are removed if they ended by this time.
     private(set) var minutesBefore: UnixTime
-    /// Other slots that ended by this time are removed.
+    /// Longer slots are removed if they ended by this time.
     private(set) var hoursBefore: UnixTime
     private let start: UnixTime
     private let verdicts: [CountedVerdict]

@@ -106,7 +106,7 @@ extension StoreConformance {
     }
 }
 
-/// Verdicts of an app and at times that no other check uses. The times are long past.
+/// Verdicts of an app that no other check uses, at times that no other check uses. The times are long past.
 private struct HistorySamples {
     let app: AppID
     /// The start of an hour.
@@ -129,7 +129,7 @@ private struct HistorySamples {
         VerdictBatch(id: RandomUUID(from: random).text, minute: start + minutes * 60, counts: counts)
     }
 
-    /// Everything of the app in three hours, by minute.
+    /// A query of all verdicts of the app in three hours, by minute.
     func query(by groups: CountedVerdict.Member...) -> VerdictQuery {
         VerdictQuery(
             since: start, until: start + 3 * VerdictHistory.hour, step: 60, apps: [app], groups: Set(groups),

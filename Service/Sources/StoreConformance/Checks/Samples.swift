@@ -93,7 +93,7 @@ struct Samples: Sendable {
         AppChange(from: app, to: json, needsNoDevices: needsNoDevices, recording: event(.appChanged, app: app.appID))
     }
 
-    /// A removal of an app that these credentials do not name.
+    /// A removal of an app, with the changes of the credentials that name it.
     func removal(of app: StoredApp, changing credentials: [CredentialChange] = []) -> AppChange {
         AppChange(removing: app, changing: credentials, recording: event(.appRemoved, app: app.appID))
     }

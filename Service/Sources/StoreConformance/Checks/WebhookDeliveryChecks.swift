@@ -81,7 +81,7 @@ extension StoreConformance {
                     try await store.save(WebhookChange(from: saved, to: nil, noting: [samples.delivery(2)])),
                     "not removed")
                 try expect(try await store.deliveries(of: webhook.id, limit: 100), is: [], "what is left")
-                // Another webhook could have the same id.
+                // Adds a new webhook with the same id, which must have no deliveries of the removed one.
                 try expect(try await store.insert(webhook, recording: samples.event(.webhookAdded)), "not added")
                 try expect(try await store.deliveries(of: webhook.id, limit: 100), is: [], "those of the new webhook")
                 try await stores.remove(webhook)
@@ -100,7 +100,7 @@ extension StoresUnderTest {
         return webhook
     }
 
-    /// Removes webhooks: there is room for few.
+    /// Removes the check's webhooks, because the store has room for only a few.
     fileprivate func remove(_ added: Webhook...) async throws {
         for webhook in added {
             guard let stored = try await webhooks?.webhook(webhook.id) else { continue }

@@ -34,7 +34,7 @@ extension MemoryStores: ChallengeStore {
 
     private func evictOne() {
         let bySource = Dictionary(grouping: challenges.values, by: \.source)
-        // Among equally busy sources, the one with the oldest challenge.
+        // Of equally busy sources, choose the one with the oldest challenge.
         let busiest = bySource.values.max { left, right in
             left.count == right.count ? oldest(left) > oldest(right) : left.count < right.count
         }

@@ -156,7 +156,7 @@ extension MemoryStores: DeviceStore {
         return try insert(device, under: app, maximumPending: 1, recording: event)
     }
 
-    /// Changes a device as another caller would: from the current version.
+    /// Changes the current version of a device, as another caller would.
     @discardableResult
     public func change(
         _ id: DeviceID, of app: AppID, recording code: AuditEvent.Code = .securityEvent,

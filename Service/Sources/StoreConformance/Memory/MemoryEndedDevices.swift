@@ -1,7 +1,7 @@
 public import AuthContract
 public import AuthService
 
-/// The remains of a forgotten device, besides the bindings of its keys.
+/// The data that remains of a forgotten device, in addition to the bindings of its keys.
 struct Tombstone: Sendable {
     let appID: AppID
     let attestedKeyID: [UInt8]?

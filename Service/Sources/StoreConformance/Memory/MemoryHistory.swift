@@ -4,7 +4,7 @@ public import AuthService
 /// The verdicts of one slot.
 struct CountedSlot: Hashable {
     let at: UnixTime
-    /// Seconds of the slot.
+    /// The length of the slot in seconds.
     let step: Int64
     let verdict: CountedVerdict
 }

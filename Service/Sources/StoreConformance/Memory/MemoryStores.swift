@@ -78,7 +78,7 @@ public actor MemoryStores {
     /// Empty stores.
     ///
     /// - Parameters:
-    ///   - clock: decides when expired challenges go.
+    ///   - clock: decides when expired challenges are removed.
     ///   - maximumChallenges: beyond it, the oldest challenge of the busiest source is evicted.
     public init(clock: any ServiceClock = SystemClock(), maximumChallenges: Int = 100_000) {
         self.clock = clock
@@ -90,7 +90,7 @@ public actor MemoryStores {
         for call in calls.isEmpty ? Call.allCases : calls { failures[call] = error }
     }
 
-    /// Runs an action right before the next call of this kind, as a faster caller would.
+    /// Runs an action right before the next call of this kind, to simulate a faster caller.
     public func interrupt(_ call: Call, by action: @escaping @Sendable (isolated MemoryStores) -> Void) {
         interruptions[call] = action
     }

@@ -54,7 +54,8 @@ extension MemoryStores: WebhookStore {
 }
 
 extension Webhook {
-    /// The changeable members of another webhook, with this one's secret and the next version.
+    /// This webhook with the changeable members of another one. If `secret` is nil, the webhook keeps its secret. If `version` is
+    /// nil, it gets the next version.
     fileprivate func replaced(by other: Webhook, secret: [UInt8]? = nil, version: Int64? = nil) -> Webhook {
         Webhook(
             id: id, url: other.url, scope: other.scope, codes: other.codes, isEnabled: other.isEnabled,

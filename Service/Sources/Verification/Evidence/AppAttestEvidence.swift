@@ -6,13 +6,14 @@ package import StrictJSON
 
 /// An App Attest object with its expected values. A nil value is not compared.
 package struct AppAttestEvidence: Sendable {
-    /// One of App Attest's three.
+    /// One of the three formats of App Attest.
     package let format: EvidenceFormat
     /// The object; nil: the line has none.
     package let object: [UInt8]?
-    /// The expected values. No App ID matches a malformed text.
+    /// The expected values. If the line's App ID is malformed, no App ID is expected, so none matches.
     package var expected = AppAttestExpectations()
-    /// Whether the receipt is the complete object. In collections, other bytes of the attestation may follow a receipt.
+    /// Whether the object contains only the receipt. In published collections, other bytes of the attestation may follow the
+    /// receipt.
     package var isWholeReceipt = false
     /// The line's own policy.
     private(set) var ownPolicy: JSONValue?
@@ -27,7 +28,7 @@ package struct AppAttestEvidence: Sendable {
     /// The receipt: the object, without trailing bytes.
     package var receipt: [UInt8]? { isWholeReceipt ? object : object.map { Receipt.prefix(of: $0) } }
 
-    /// The number of bytes after the receipt; nil: none.
+    /// The number of bytes after the receipt; nil: there are none.
     package var trailingBytes: Int? {
         guard let object, let receipt, receipt.count < object.count else { return nil }
         return object.count - receipt.count
@@ -58,7 +59,7 @@ extension AppAttestEvidence {
     ///
     /// - Parameters:
     ///   - line: the line.
-    ///   - format: one of App Attest's three.
+    ///   - format: one of the three formats of App Attest.
     ///   - isTrusted: whether the line may name the challenge that is expected.
     package init(_ line: JSONFields, as format: EvidenceFormat, isTrusted: Bool) throws(JSONError) {
         self.format = format
@@ -66,7 +67,8 @@ extension AppAttestEvidence {
         let names = Self.members(format, isTrusted: isTrusted)
         let line = try JSONFields(
             .object(JSONObject(names.compactMap { name in line.optionalValue(name).map { (name, $0) } })))
-        // The object and the key id come from a device. A wrong text causes a refusal, not an unreadable line.
+        // The object and the key id come from a device. If their text is malformed, the object is refused, and the line stays
+        // readable.
         object = try line.optionalString("object").map { Base64.url.decode(Base64.normalized($0)) ?? [] }
         expected.appIDs = try line.optionalString("app_id").map { text in Set([AppleAppID(text)].compactMap(\.self)) }
         expected.keyID = try line.optionalString("key_id").map {
@@ -87,23 +89,24 @@ extension AppAttestEvidence {
         expected.challenge = try Self.challenge(line)
     }
 
-    /// The id of no key, because the hashed text is not a point of the curve.
+    /// An id that no key has, because the hashed text is not a point of the curve.
     private static let idOfNoKey = KeyID(x963: Array("not a key id".utf8))
 
     private static func clientDataHash(_ line: JSONFields) throws(JSONError) -> ClientDataHash? {
         guard let clientData = try line.optionalBase64("client_data") else {
-            // A line has one of the two, depending on its format.
+            // A line has one of these two members, depending on its format.
             let attested = try line.optionalBase64("client_data_hash")
             let inReceipt = try line.optionalBase64("client_hash_b64")
             return (attested ?? inReceipt).map { ClientDataHash($0) }
         }
-        // Collections of vectors also use other values. Only `raw` means that the client data is the hash itself.
+        // If the value is `raw`, the client data is the hash itself. Collections of vectors also use other values, which mean
+        // that the client data is hashed.
         let isRaw = try line.optionalString("client_data_form") == "raw"
         return isRaw ? ClientDataHash(clientData) : ClientDataHash(hashing: clientData)
     }
 
-    /// `expected_challenge` is text. The client data is the same text, or a JSON object that has it as the member `challenge`,
-    /// or as the one that `challenge_member` names.
+    /// `expected_challenge` is text. The client data is the same text, or a JSON object that has this text in the member
+    /// `challenge`, or in the member that `challenge_member` names.
     private static func challenge(
         _ line: JSONFields
     ) throws(JSONError) -> (clientData: [UInt8], check: ChallengeCheck)? {

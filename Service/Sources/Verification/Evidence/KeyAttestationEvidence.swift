@@ -6,7 +6,7 @@ package import StrictJSON
 
 /// A chain of Android's key attestation with its expected values. A nil value is not compared.
 package struct KeyAttestationEvidence: Sendable {
-    /// The chain in PEM, leaf first; nil: a line has none.
+    /// The chain in PEM, leaf first; nil: the line has none.
     private let pem: String?
     private var expected = KeyAttestationExpectations()
     /// The line's own policy.

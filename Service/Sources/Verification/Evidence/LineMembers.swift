@@ -2,7 +2,7 @@ internal import Bytes
 internal import Foundation
 internal import StrictJSON
 
-/// Members of an input line. Any text of another form makes the line unreadable.
+/// Members of an input line. A text in any other form makes the line unreadable.
 extension JSONFields {
     /// A time.
     func optionalTime(_ name: String) throws(JSONError) -> Date? {

@@ -9,7 +9,7 @@ package struct PlayIntegrityEvidence: Sendable {
     /// The token; nil: the line has none.
     private let token: String?
     private var expected = PlayIntegrityExpectations()
-    /// The verdict in the token, as the service knows it; nil: not known.
+    /// The verdict in the token, as the service decoded or recorded it; nil: not known.
     private let verdict: IntegrityVerdict?
     /// The line's own policy.
     private var ownPolicy: JSONValue?
@@ -18,7 +18,7 @@ package struct PlayIntegrityEvidence: Sendable {
     ///
     /// - Parameters:
     ///   - token: the token.
-    ///   - verdict: what is in it; nil: it could not be decoded.
+    ///   - verdict: the verdict in the token; nil: the token could not be decoded.
     ///   - packages: the packages that are accepted.
     ///   - binding: the nonce or request hash.
     ///   - date: the time of the check.
@@ -34,7 +34,7 @@ package struct PlayIntegrityEvidence: Sendable {
     ///
     /// - Parameters:
     ///   - line: the line.
-    ///   - isTrusted: whether `recorded_verdict` is used. An attacker may have written a line.
+    ///   - isTrusted: whether `recorded_verdict` is used. Pass false for a line that an attacker may have written.
     package init(_ line: JSONFields, isTrusted: Bool) throws(JSONError) {
         token = try line.optionalString("token")
         let package = try line.optionalString("package")

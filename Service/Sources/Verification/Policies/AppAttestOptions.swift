@@ -3,8 +3,8 @@ internal import StrictJSON
 
 /// The policy for one line of App Attest.
 ///
-/// `--policy` has the members of an app record's `ios` object, under that name or by themselves. Members that do not concern an
-/// object are ignored. Unknown members are errors.
+/// `--policy` has the members of an app record's `ios` object, in an object `ios` or at the top level. Members that do not
+/// concern an object are ignored. Unknown members are errors.
 struct AppAttestOptions {
     var policy: AppAttestPolicy
     var receiptPolicy = ReceiptVerifier.Policy()

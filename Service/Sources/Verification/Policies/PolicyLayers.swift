@@ -15,7 +15,7 @@ package enum PolicyKind: String, Sendable, CaseIterable {
     /// Ignored members: notes for people, and members of an app record that do not concern one object.
     private static let ignored: Set = ["description", "note", "trust_anchors", "status_list", "keys"]
 
-    /// The members of a policy of this kind, without the ignored ones. Nil if a policy of several kinds lacks this kind.
+    /// The members of a policy of this kind, without the ignored ones. Nil if the policy has other kinds, but not this kind.
     ///
     /// - Throws: if `policy` is not an object, or has an unknown member next to its kinds.
     func members(of policy: JSONValue, path: String = "policy") throws(JSONError) -> JSONFields? {
@@ -30,14 +30,14 @@ package enum PolicyKind: String, Sendable, CaseIterable {
     }
 
     private static func considered(_ policy: JSONValue, _ path: String) throws(JSONError) -> JSONFields {
-        // Throws for anything but an object.
+        // This throws if the policy is not an object.
         _ = try JSONFields(policy, path: path)
         let members = (policy.object?.members ?? []).filter { !ignored.contains($0.name) }
         return try JSONFields(.object(JSONObject(members: members)), path: path)
     }
 }
 
-/// A source of policy members. Two of them override the default policy.
+/// A source of policy members. Two sources override the default policy.
 enum PolicyLayer {
     /// The input line: its `policy`, then its environment and its app.
     case line(JSONFields?)
@@ -53,8 +53,8 @@ enum PolicyLayer {
 }
 
 extension VerificationOptions {
-    /// The layers over the default, in order. The last one wins. By default that is the operator's `--policy`, because an
-    /// attacker may have written the line.
+    /// The layers over the default, in order. The last one wins. By default the last layer is the operator's `--policy`, because
+    /// an attacker may have written the line.
     ///
     /// - Parameter own: the line's member `policy`.
     func layers(of kind: PolicyKind, over own: JSONValue?) throws(JSONError) -> [PolicyLayer] {
@@ -86,7 +86,7 @@ extension JSONFields {
     /// The policy in an input line. If the member is a name, the policy is stored elsewhere, and the name is ignored.
     var ownPolicy: JSONValue? {
         optionalValue("policy").flatMap { value in
-            // Any other text, such as JSON that was encoded twice, is a policy that cannot be read.
+            // Any other text, such as JSON that was encoded twice, is returned, and is then refused as unreadable.
             let isName = value.string?.wholeMatch(of: /[A-Za-z0-9_.-]+/) != nil
             return isName ? nil : value
         }

@@ -3,11 +3,11 @@ internal import AuthServer
 internal import AuthService
 internal import StrictJSON
 
-/// Who and what has access: credentials, the keys that sign device tokens, and receivers of events.
+/// The page about access: credentials, the keys that sign device tokens, and webhooks.
 struct AccessPage: ConsolePage {
     let path = "/access"
     let needs: AdminRoute? = .listSigningKeys
-    /// Days before its end from which a credential is marked.
+    /// The time before the end of a credential from which the page marks it, in seconds.
     private static let soon: Int64 = 14 * 86_400
 
     func show(_ visit: Visit) async throws -> Page {

@@ -45,7 +45,7 @@ struct WebhookActionPage: ChangePage {
         let inPath = ["webhook_id": id]
         let read = try await visit.answer(AdminCall(.showWebhook, inPath))
         let webhook = read.body
-        // Deliveries go on from a number whatever the settings are.
+        // `resend` sets the number from which deliveries continue. It does not depend on the settings, so it needs no version.
         let tag = change == .resend ? nil : try visit.seenVersion(of: read)
         func made(
             _ title: String, _ consequences: [String], _ verb: String, _ body: [(String, JSONValue)]? = nil,
@@ -88,7 +88,7 @@ struct WebhookActionPage: ChangePage {
         }
     }
 
-    /// The webhook as it is, but for whether it is on.
+    /// The webhook's current settings, with another value for whether it is enabled.
     private static func body(_ webhook: JSONValue, isEnabled: Bool) -> [(String, JSONValue)] {
         var body: [(String, JSONValue)] = [("url", webhook["url"] ?? .null)]
         if webhook["all_apps"]?.bool == true {

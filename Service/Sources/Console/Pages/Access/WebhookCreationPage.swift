@@ -29,7 +29,7 @@ struct WebhookCreationPage: ChangePage {
                     name: "url", label: "URL",
                     hint: "Such as https://hooks.example.com/synheart. Plain http is for this machine.",
                     kind: .text(maximum: 2048),
-                    // What is shown otherwise than it came must not be sent again.
+                    // A text that is displayed in changed form must not be sent back.
                     value: VisibleText.of(url) == url ? url : ""),
                 ChangeField(
                     name: "app", label: "Apps", hint: "None chosen: all apps, also later ones.",
@@ -54,7 +54,7 @@ struct WebhookCreationPage: ChangePage {
         Choice(code.rawValue, "\(EventRow.words(code.rawValue)): \(code.rawValue)")
     }
 
-    /// The values of the boxes that are checked, each once, in order.
+    /// The values of the checked boxes, sorted and without duplicates.
     private static func chosen(_ name: String, _ fields: PageFields) -> [String] {
         Set(fields.values(name)).sorted()
     }

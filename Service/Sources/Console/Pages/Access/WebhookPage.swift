@@ -7,9 +7,9 @@ internal import StrictJSON
 struct WebhookPage: ConsolePage {
     let path = "/access/webhooks/{webhook_id}"
     let needs: AdminRoute? = .showWebhook
-    /// The events that are read before the webhook's place, and after it; and the deliveries.
+    /// The largest number of events that are read up to the webhook's place and after it, and of deliveries that are read.
     private static let maximumEvents = 20
-    /// Seconds for which a delivery is tried again, as *Webhooks.md* promises.
+    /// Seconds for which a failed delivery is retried, as *Webhooks.md* promises.
     private static let retryPeriod: Int64 = 86_400
 
     func show(_ visit: Visit) async throws -> Page {
@@ -65,10 +65,10 @@ struct WebhookPage: ConsolePage {
 
     // MARK: Deliveries
 
-    /// The last deliveries, newest first, and the time of the newest.
+    /// The last deliveries, newest first, and the time of the newest one.
     ///
     /// - Parameters:
-    ///   - app: the app that the log is shown of; nil: of all.
+    ///   - app: the app whose log is shown; nil: the log of all apps.
     ///   - linked: whether the person may read the events in the log.
     private static func deliveries(
         _ id: String, of app: String?, linked isLinked: Bool, _ visit: Visit
@@ -96,7 +96,7 @@ struct WebhookPage: ConsolePage {
 
     // MARK: Events
 
-    /// The next events that it gets, of one app or of all.
+    /// The next events that the webhook will get, of one app or of all apps.
     private static func waiting(
         _ webhook: JSONValue, after position: Int64, of app: String?, _ visit: Visit
     ) async throws(CallRefused) -> [PageValue] {
@@ -106,7 +106,7 @@ struct WebhookPage: ConsolePage {
         return events.filter { wants(webhook, $0) }.map { row($0, resend: nil, visit) }
     }
 
-    /// The last events before its place that it got, or that were given up.
+    /// The last events up to the webhook's place. They were delivered or given up.
     private static func passed(
         _ webhook: JSONValue, upTo position: Int64, of app: String?, _ visit: Visit
     ) async throws(CallRefused) -> [PageValue] {
@@ -123,7 +123,7 @@ struct WebhookPage: ConsolePage {
         }
     }
 
-    /// Whether the webhook gets an event of its apps' part of the log.
+    /// Whether the webhook gets this event: it must have one of the webhook's codes, and belong to one of its apps.
     private static func wants(_ webhook: JSONValue, _ event: JSONValue) -> Bool {
         let codes = (webhook["events"]?.elements ?? []).compactMap(\.string)
         guard codes.isEmpty || event["code"]?.string.map(codes.contains) ?? false else { return false }

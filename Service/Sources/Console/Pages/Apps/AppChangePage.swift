@@ -25,7 +25,7 @@ struct AppChangePage: ConsolePage {
         do throws(RecordDraft.Problem) {
             record = try draft.record()
         } catch {
-            // What the person typed is shown in the form in which they typed it.
+            // Show the draft in the form in which the person typed it: as fields or as JSON.
             draft.showsFields = draft.fields != nil
             return .page(Self.form(draft, visit, problems: error.problems, status: 400))
         }
@@ -40,7 +40,8 @@ struct AppChangePage: ConsolePage {
         }
     }
 
-    /// The form with the draft, so that it is not lost. But the choices of a conflict are not in a draft yet.
+    /// The form with the draft, so that the draft is not lost. Nil for the form of a conflict, because a draft does not contain
+    /// its choices yet.
     func submit(_ visit: Visit, refusedWith refusal: PageRefusal) throws(PageRefusal) -> Page? {
         guard visit.request.form["merge"] == nil else { return nil }
         var draft = try RecordDraft(visit.request.form)
@@ -76,7 +77,8 @@ struct AppChangePage: ConsolePage {
         try await visit.answer(AdminCall(.showApp, ["app_id": app(visit)]))
     }
 
-    /// The merged draft, after the person chose. The conflict again if the record changed once more, or a choice is missing.
+    /// The form with the merged draft, after the person chose. Shows the conflict again if the record has changed once more or a
+    /// choice is missing.
     private static func merged(_ draft: RecordDraft, _ record: JSONObject, _ visit: Visit) async throws -> Page {
         let conflict = RecordConflict(draft, record, try await current(visit))
         // The form has the version whose conflicts the person saw.
@@ -110,7 +112,7 @@ struct AppChangePage: ConsolePage {
         ]
     }
 
-    /// A draft whose fields cannot show its JSON is shown as JSON, and says why.
+    /// The form for a draft. If fields cannot show the draft, the form shows JSON and the reason.
     private static func form(
         _ draft: RecordDraft, _ visit: Visit, problems: [RecordProblem] = [], status: Int = 200
     ) -> Page {

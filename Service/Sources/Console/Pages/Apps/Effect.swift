@@ -1,7 +1,7 @@
 internal import AuthServer
 internal import StrictJSON
 
-/// The decisions of another record about an app's devices, from the admin API's what-if.
+/// The decisions about an app's devices under another record, from the admin API's what-if.
 struct Effect: Sendable {
     /// The API pages, of 1000 devices each, that are read before a change.
     static let pagesBeforeChange = 10
@@ -24,7 +24,7 @@ struct Effect: Sendable {
     /// - Parameters:
     ///   - record: the other record.
     ///   - app: the app.
-    ///   - visit: whose call it is.
+    ///   - visit: the visit that makes the call.
     ///   - pages: the most pages of the API, of 1000 devices each.
     /// - Throws: `CallRefused`, also if the record is not valid.
     static func of(

@@ -2,8 +2,8 @@ internal import AuthContract
 internal import AuthServer
 internal import StrictJSON
 
-/// The page after another person changed the record first. For each member: its value before, the other's value, and this
-/// person's.
+/// The page after another person changed the record first. It shows for each member the original value, the other person's value
+/// and this person's value.
 struct RecordConflict: Sendable {
     /// The number of the app's audit events that are searched for the author of the change.
     private static let maximumEvents = 50
@@ -17,8 +17,8 @@ struct RecordConflict: Sendable {
 
     /// - Parameters:
     ///   - draft: the person's draft.
-    ///   - record: its record.
-    ///   - current: the admin API's answer with the record of now.
+    ///   - record: the record in the draft.
+    ///   - current: the admin API's answer with the current record.
     init(_ draft: RecordDraft, _ record: JSONObject, _ current: AdminResponse) {
         (self.draft, self.current) = (draft, RecordDraft(current))
         merge = RecordMerge(base: draft.baseRecord, theirs: current.body.object ?? JSONObject(), mine: record)
@@ -69,15 +69,15 @@ struct RecordConflict: Sendable {
         }
     }
 
-    /// JSON with its line breaks. Nothing: the value is unknown.
+    /// The JSON text with its line breaks; no value if the JSON value is unknown.
     private static func text(_ value: JSONValue?) -> PageValue {
         guard let value else { return .none }
         let text = value.isNull ? "none" : RecordDraft.text(value)
         return .lines(text.count > maximumText ? text.prefix(maximumText) + "…" : text)
     }
 
-    /// The authors of changes since the person began, newest first. Only the last author, if the app's newest events do not reach
-    /// back to the base. None if the log cannot be read.
+    /// The authors of changes since the person began, newest first. If the app's newest events do not reach back to the original
+    /// record, only the author of the last change. Empty if the log cannot be read.
     private func authors(of app: String, _ visit: Visit) async -> [PageValue] {
         let limit = String(Self.maximumEvents)
         let call = AdminCall(.queryAudit, query: [("app_id", app), ("limit", limit)])

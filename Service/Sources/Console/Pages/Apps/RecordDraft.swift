@@ -3,7 +3,7 @@ internal import StrictJSON
 
 /// A record that a person edits, with the version from which they started.
 struct RecordDraft: Sendable {
-    /// The JSON as the person edited it, or as their fields say. Empty if these break their rules.
+    /// The JSON that the person edited, or the JSON of the fields. Empty if fields break their rules.
     var text: String
     /// The fields as the person edited them; nil: the person edited JSON.
     let fields: RecordForm?
@@ -18,7 +18,7 @@ struct RecordDraft: Sendable {
     /// The draft of a form, as JSON or as fields. A form without a version, or with `*`, gets an empty version, which the admin
     /// API refuses.
     ///
-    /// - Throws: if the form has both, or does not have each member once.
+    /// - Throws: if the form has both JSON and fields, or if it does not have exactly one field for each member.
     init(_ form: PageFields) throws(PageRefusal) {
         text = VisibleText.ofJSON(form["record"] ?? "")
         tag = form["tag"].flatMap { $0.hasPrefix("\"") ? $0 : nil } ?? ""
@@ -58,12 +58,12 @@ struct RecordDraft: Sendable {
     /// The original record; nil: the form has none.
     var baseRecord: JSONObject? { (try? Self.parsed(base))?.object }
 
-    /// A text that a form can have. An app's record can be larger than other JSON.
+    /// Parses JSON of up to the size of a form, because an app's record can be larger than other JSON.
     private static func parsed(_ text: String) throws(JSONError) -> JSONValue {
         try JSONValue(parsing: text, limits: JSONValue.Limits(bytes: PageRequest.maximumForm))
     }
 
-    /// Why a draft is no record.
+    /// The reasons why a draft is not a valid record.
     struct Problem: Error {
         let problems: [RecordProblem]
     }

@@ -30,7 +30,8 @@ struct RecordField: Sendable {
         name = (path + [member.name]).joined(separator: ".")
         self.member = member
         let kind = Kind(member.type)
-        // Without lines such a list could be null or empty, which are different policies.
+        // A list whose default is null is edited as JSON: in a field without lines, null and the empty list, which are different
+        // policies, would look the same.
         if case .lines = kind, member.defaultValue == .null { self.kind = .json } else { self.kind = kind }
     }
 
@@ -46,20 +47,20 @@ struct RecordField: Sendable {
         return Entry(text: VisibleText.ofJSON(value.text(.pretty)), isJSON: true)
     }
 
-    /// The text as a page can show it: one that a page cannot show becomes JSON.
+    /// The text in a form that a page can show. A text with characters that a page cannot show becomes JSON.
     func shown(_ entry: Entry) -> Entry {
         if entry.isJSON { return Entry(text: VisibleText.ofJSON(entry.text), isJSON: true) }
         return isShown(entry.text) ? entry : self.entry(of: value(of: entry) ?? .string(entry.text))
     }
 
-    /// The value of a text; nil if the text breaks the field's rule. An empty field is a value only if that is the default:
-    /// otherwise a person who empties it could mean the default as well as nothing.
+    /// The value of a text; nil if the text breaks the field's rule. An empty field has a value only if that value is the
+    /// default. Otherwise it would be unclear whether a person who empties the field wants the default or an empty value.
     func value(of entry: Entry) -> JSONValue? {
         guard let value = entry.isJSON ? try? JSONValue(parsing: entry.text) : value(entry.text) else { return nil }
         return member.isRequired && value.isNull ? nil : value
     }
 
-    /// What the text must be.
+    /// The rule for the text, as a sentence for the page.
     func rule(isJSON: Bool) -> String {
         if isJSON { return Self.jsonRule + (member.isRequired ? "" : " null is the default, [] an empty list.") }
         switch kind {
@@ -146,7 +147,7 @@ extension RecordField.Kind {
         case .boolean: self = .choice([true, false])
         case .integer(let range): self = .integer(range)
         case .choice(let values):
-            // Numbers beside names are other forms of the same values.
+            // If there are names, the numbers in the list are other forms of the same values.
             let names = values.filter { $0.string != nil }
             self = .choice(names.isEmpty ? values : names)
         case .array(let element, let count):

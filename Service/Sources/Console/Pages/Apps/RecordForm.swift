@@ -7,7 +7,7 @@ struct RecordForm: Sendable {
     /// The names of the form's other fields.
     private static let others = ["token", "tag", "base", "view", "edit", "confirm", "merge"]
 
-    /// By the names of the members.
+    /// The entries by the names of their members.
     private(set) var entries: [String: RecordField.Entry] = [:]
     /// The optional objects that the record has.
     private(set) var present: Set<String> = []
@@ -53,14 +53,15 @@ struct RecordForm: Sendable {
 
     // MARK: From a record
 
-    /// The fields of a record. A member that is null has its default. The fields of an absent `ios` or `android` are those of
-    /// the original, for the case that the person adds it again.
+    /// The fields of a record. A member that is null has its default. If `ios` or `android` is absent, its fields are those of
+    /// the original, in case the person adds the object again.
     ///
     /// - Parameters:
     ///   - record: the record.
     ///   - base: the original; nil: unknown.
-    /// - Throws: `RecordDraft.Problem` for a record that a form cannot show: it has an unknown member, or it lacks one that the
-    ///   original has. Fields would write null for that one, and to the admin API null is more than absence: it lifts a demand.
+    /// - Throws: `RecordDraft.Problem` for a record that a form cannot show: it has an unknown member, or it lacks a member that
+    ///   the original has. Fields would write null for the missing member. For the admin API, null is not the same as absence: it
+    ///   lifts a demand.
     init(_ record: JSONObject, over base: JSONObject?) throws(RecordDraft.Problem) {
         var problems: [RecordProblem] = []
         read(.record, record, base, &problems)
@@ -154,7 +155,8 @@ struct RecordProblem: Sendable, Hashable {
         path = Self.member(namedIn: refused.message)
     }
 
-    /// A name such as `mode` is also a word, so it counts only as the subject of a sentence.
+    /// The member that a sentence names; nil: none. A name such as `mode` is also an English word, so it is a member's name only
+    /// as the subject of a sentence.
     private static func member(namedIn sentence: String) -> String? {
         let words = sentence.split(separator: " ")
         for (place, word) in words.enumerated() {

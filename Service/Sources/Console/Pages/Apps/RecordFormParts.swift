@@ -1,7 +1,7 @@
 internal import AuthService
 internal import StrictJSON
 
-/// The parts of a page that shows a record as a form, in order: members that everybody sets first.
+/// The parts of a page that shows a record as a form, in order. The members that most records set come first.
 struct RecordFormParts: Sendable {
     private static let maximumRows = 12
 
@@ -48,7 +48,8 @@ struct RecordFormParts: Sendable {
         }
     }
 
-    /// A part of one kind. The page's values of these names must not be found in its place, so it has all of them.
+    /// Adds a part of one kind. The part also has an empty value for each other kind, because the template would otherwise find
+    /// the page's values of these names.
     private mutating func add(_ kind: String, _ value: PageValue) {
         var part: [String: PageValue] = [
             "group": .none, "endOfGroup": .none, "more": .none, "endOfMore": .none, "field": .none,
@@ -128,7 +129,7 @@ struct RecordFormParts: Sendable {
         return value.array.map { $0.map(RecordField.text).joined(separator: ", ") } ?? RecordField.text(value)
     }
 
-    /// A sentence without the marks of code.
+    /// A sentence without backticks.
     private static func words(_ sentence: String) -> String { sentence.replacing("`", with: "") }
 }
 

@@ -10,9 +10,9 @@ struct RecordGroup: Sendable {
 
     /// The path within the record, such as `android.play_integrity`; empty: the record.
     let name: String
-    /// The last part of the path.
+    /// The last part of the path, which is the member's name within its parent.
     let key: String
-    /// What it is for; empty: the record.
+    /// The purpose of the object; empty for the record itself.
     let meaning: String
     let isEveryday: Bool
     /// Whether a record may lack it.

@@ -4,19 +4,19 @@ internal import StrictJSON
 
 /// Two changes of one app record: each member's original value, and the values of both people.
 struct RecordMerge: Sendable {
-    /// Who changed a member.
+    /// The person who changed a member.
     enum Side: Sendable, Hashable {
         case theirs, mine
-        /// Both, to the same value.
+        /// Both people changed the member to the same value.
         case alike
-        /// Both, to different values. The person chooses.
+        /// Both people changed the member to different values. The person chooses.
         case both
     }
 
     /// A member that at least one person changed.
     struct Difference: Sendable, Hashable {
         let path: [String]
-        /// Nil: unknown.
+        /// The original value; nil: unknown.
         let base: JSONValue?
         let theirs: JSONValue
         let mine: JSONValue
@@ -28,7 +28,8 @@ struct RecordMerge: Sendable {
         var name: String { path.joined(separator: ".") }
     }
 
-    /// In the order of the record's tables, which also bound their number, whatever the draft contains.
+    /// The differences, in the order of the record's tables. The tables also bound the number of differences, whatever the draft
+    /// contains.
     private(set) var differences: [Difference] = []
     /// Unknown members of the draft, by their object. They stay in the draft, and the admin API refuses them.
     private var unknown: [(path: [String], members: [JSONObject.Member])] = []
@@ -43,11 +44,11 @@ struct RecordMerge: Sendable {
         compare([], base.map { .object($0) }, .object(theirs), .object(mine), written: .object(mine))
     }
 
-    /// The members that both changed to different values.
+    /// The members that both people changed to different values.
     var conflicts: [Difference] { differences.filter { $0.side == .both } }
 
-    /// The record of now, with the draft's changes. A member that the draft lacks is absent, not null: to the admin API these
-    /// are different.
+    /// The current record with the draft's changes. A member that the draft lacks is absent and not null, because the admin API
+    /// treats these differently.
     ///
     /// - Parameter isMine: for each of the conflicts, whether the draft's value is used.
     func merged(_ isMine: [Bool]) -> JSONObject {

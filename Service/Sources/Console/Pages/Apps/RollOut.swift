@@ -49,7 +49,7 @@ enum RollOut {
             ])
     }
 
-    /// Verified first, then each observed refusal.
+    /// The groups of the chart: first the verified requests, then each code of an observed refusal.
     private static func groups(_ history: JSONValue) -> [StackedChart.Group] {
         let series = (history["series"]?.elements ?? []).filter { series in
             let outcome = Verdicts.Outcome(series["code"]?.string ?? "")
@@ -96,7 +96,7 @@ enum RollOut {
         return tenths == 0 ? "under 0.1 %" : "\(tenths / 10).\(tenths % 10) %"
     }
 
-    /// The app's decisions about its devices if it enforced.
+    /// The app's decisions about its devices if its mode were `enforce`.
     private static func effect(
         of app: String, _ record: JSONValue, _ visit: Visit
     ) async throws(CallRefused) -> PageValue {

@@ -13,7 +13,7 @@ struct BulkDecisionPage: ConsolePage {
         let question = try Question(visit.request.query, app: visit.parameters["app_id"] ?? "")
         let answer = try await visit.call(question.call(isDryRun: true))
         let results = answer["results"]?.elements ?? []
-        // The decision is for the versions that the person saw. A device that has changed meanwhile is not changed.
+        // The call names the versions that the person saw, so it does not change a device that has changed meanwhile.
         let seen = results.filter { $0["outcome"]?.string != "refused" }.map { result in
             (id: result["device_id"]?.string ?? "", version: result["version"]?.integer)
         }

@@ -2,8 +2,8 @@ internal import AuthContract
 internal import AuthServer
 internal import StrictJSON
 
-/// Devices, newest first, narrowed by filters. With status pending it is the queue of decisions. The id of a device, or the hash by
-/// which the log names it, opens its page.
+/// Devices, newest first, narrowed by filters. With status pending it is the queue of decisions. If a person enters the id of a
+/// device, or its hash from the log, the page of the device opens.
 struct DeviceListPage: ConsolePage {
     let path = "/devices"
     let needs: AdminRoute? = .listDevices
@@ -41,7 +41,7 @@ struct DeviceListPage: ConsolePage {
                     values["waiting"] = try await waiting(answer, app, platform, visit)
                 }
             } else {
-                // Searched in all apps of the person, unless one was chosen.
+                // Search in the chosen app, or else in all apps of the person.
                 let chosen = query["app"].flatMap { $0.isEmpty ? nil : $0 }
                 devices = try await Self.find(id, in: chosen, visit)
                 if chosen != nil, apps.count > 1 {
@@ -67,7 +67,8 @@ struct DeviceListPage: ConsolePage {
         return Page(status == "pending" ? "Pending devices" : "Devices", "devices", values)
     }
 
-    /// Since when the first device of a queue has waited, and how many devices wait if all of them are on the page.
+    /// The time since which the first device of the queue has waited, and the number of waiting devices if all of them are on the
+    /// page.
     private func waiting(
         _ answer: JSONValue, _ app: String?, _ platform: String, _ visit: Visit
     ) async throws(CallRefused) -> PageValue {
@@ -83,7 +84,7 @@ struct DeviceListPage: ConsolePage {
         ]
     }
 
-    /// When the pending device registered that has waited longest; nil: none waits.
+    /// The registration time of the pending device that has waited longest; nil: no device waits.
     ///
     /// - Parameters:
     ///   - app: the app of the device; nil: any app of the credential.
@@ -106,7 +107,7 @@ struct DeviceListPage: ConsolePage {
         return try await visit.call(call)["devices"]?.elements ?? []
     }
 
-    /// The decisions about several devices of one app.
+    /// The values of the form for decisions about several devices of one app.
     private func bulk(_ app: String?, _ visit: Visit) -> PageValue {
         guard visit.may(.decideDevices) else { return .none }
         return [

@@ -23,7 +23,7 @@ struct HistoryMarkers: Sendable {
         var event = JSONValue.null
     }
 
-    /// In the order of time, numbered from 1.
+    /// The markers in the order of time, numbered from 1.
     private(set) var markers: [Marker] = []
     /// Whether older markers are left out.
     private var isCut = false
@@ -44,7 +44,8 @@ struct HistoryMarkers: Sendable {
         }
     }
 
-    /// The newest events, one more than there are markers. None of their codes is of a device, so the call searches the whole log.
+    /// The newest events, up to one more than the largest number of markers. None of the codes belongs to devices, so the call
+    /// can search the whole log.
     private static func events(
         since: UnixTime, of app: String?, _ visit: Visit
     ) async throws(CallRefused) -> [JSONValue] {

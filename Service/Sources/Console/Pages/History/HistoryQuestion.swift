@@ -6,12 +6,12 @@ internal import AuthService
 struct HistoryQuestion: Sendable {
     /// A length of time that can be chosen.
     struct Period: Sendable, Hashable {
-        /// In the query.
+        /// The value in the page's query.
         let value: String
         let label: String
         let seconds: Int64
-        /// Seconds of a bar. A day has whole hours, because minutes are kept for 48 hours, which is less than two days that begin
-        /// at a whole step.
+        /// The length of one bar of the chart in seconds. The period of a day uses whole hours, because minutes are kept for only
+        /// 48 hours, and two days that begin at a whole step are longer.
         let step: Int64
 
         /// Counts are kept for 90 days, so an earlier period may be unknown.
@@ -82,7 +82,7 @@ struct HistoryQuestion: Sendable {
             ] + filters.map { ($0.name, $0.value) })
     }
 
-    /// The query of a page about the same question.
+    /// The query of a page that shows the same period, group and filters.
     var query: [(String, String?)] {
         [("period", period.value), ("by", group), ("compare", compares ? "yes" : nil), ("app", app)]
             + filters.map { ($0.name, $0.value) }

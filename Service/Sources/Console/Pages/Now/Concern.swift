@@ -4,7 +4,7 @@ internal import StrictJSON
 
 /// Something that a person should look at, in words.
 struct Concern: Sendable, Hashable {
-    /// Whether requests fail now, or will soon. Other problems can wait until the morning.
+    /// Whether requests fail now, or will fail soon. Other problems can wait.
     let isUrgent: Bool
     let sentence: String
     /// The page with details; nil: none.
@@ -16,7 +16,7 @@ struct Concern: Sendable, Hashable {
     private static let share: Int64 = 10
     private static let day: Int64 = 86_400
 
-    /// The checks that fail, or work in part.
+    /// The concerns from readiness checks that fail or are degraded.
     static func of(_ checks: [PageService.Check], now: UnixTime) -> [Concern] {
         checks.compactMap { check in
             if let failure = check.failure {
@@ -28,7 +28,7 @@ struct Concern: Sendable, Hashable {
         }
     }
 
-    /// The apps with many refusals, and those with failures of the service itself.
+    /// The concerns about apps with many refusals, and about apps with failures of the service itself.
     static func of(_ verdicts: Verdicts) -> [Concern] {
         verdicts.apps.flatMap { app -> [Concern] in
             var concerns: [Concern] = []
@@ -60,7 +60,7 @@ struct Concern: Sendable, Hashable {
             query: [("period", "day"), ("by", "version"), ("compare", "yes"), ("app", app), ("code", code)])
     }
 
-    /// Google's lists and quotas, of the statistics.
+    /// The concerns about Google's lists and quotas, from the statistics.
     static func of(statistics: JSONValue) -> [Concern] {
         (statistics["apps"]?.elements ?? []).flatMap { app -> [Concern] in
             let id = app["app_id"]?.string ?? ""
@@ -85,7 +85,7 @@ struct Concern: Sendable, Hashable {
         }
     }
 
-    /// Credentials and certificates that expire within 14 days.
+    /// The concerns about credentials and certificates that expire within 14 days.
     static func of(_ endings: [Ending], now: UnixTime) -> [Concern] {
         endings.filter { $0.at - now < 14 * day }.map { ending in
             Concern(

@@ -13,10 +13,10 @@ struct NowPage: ConsolePage {
     func show(_ visit: Visit) async throws -> Page {
         let now = visit.now
         let checks = await visit.service.checks()
-        // A part that cannot be read must not hide the others, above all readiness.
+        // Read each part separately: a part that cannot be read must not hide the others, such as readiness.
         let statistics = await Part(AdminCall(.showStatistics), visit)
         let since = (now - 3600).description
-        // Longer steps, because apps and codes make many series.
+        // Use steps of 300 s here, because the combinations of app and code make many series.
         let grouped = await Part(
             AdminCall(.showHistory, query: [("since", since), ("step", "300"), ("by", "app_id,code")]), visit)
         let history = await Part(

@@ -3,7 +3,7 @@ internal import StrictJSON
 
 /// The verdicts of the last hour, summed for the first page.
 struct Verdicts: Sendable {
-    /// What became of a request.
+    /// The outcome of a request.
     enum Outcome: Sendable {
         /// A verified request, or a registration that was answered with any status.
         case accepted

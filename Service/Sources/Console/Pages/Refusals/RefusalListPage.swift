@@ -5,7 +5,7 @@ internal import StrictJSON
 struct RefusalListPage: ConsolePage {
     let path = "/refusals"
     let needs: AdminRoute? = .listRecordings
-    /// The refusals of a page.
+    /// The number of refusals on a page.
     private static let size = 50
     /// Seconds between the script's refreshes of the newest refusals.
     private static let interval = 15

@@ -108,13 +108,13 @@ struct RefusalPage: ConsolePage {
 
     private static func utc(_ time: UnixTime?) -> String? { time.map { Moment(time: $0, now: $0).utc } }
 
-    /// The certificate of an App Attest key: its report has the dates alone.
+    /// The certificate of an App Attest key. Its report has only the dates.
     private static func leaf(_ facts: JSONObject) -> JSONValue? {
         guard let start = facts["leaf_not_before"], let end = facts["leaf_not_after"] else { return nil }
         return ["subject": "Certificate of the key", "not_before": start, "not_after": end]
     }
 
-    /// The decision of the app's current record.
+    /// The verdict under the app's current record.
     private static func today(_ file: RecordingFile, _ app: String, _ visit: Visit) async throws -> PageValue {
         let record = try await visit.call(AdminCall(.showApp, ["app_id": app]))
         let answer = try await visit.call(

@@ -4,13 +4,13 @@ internal import StrictJSON
 
 /// A search term for a refusal, from a user, an app's developer or a line of the log.
 enum RefusalSearch: Sendable, Hashable {
-    /// The id of a device. The id of a request looks the same.
+    /// The id of a device, or the id of a request, which has the same form.
     case device(DeviceID)
     /// The hash of a device's id, as in the log.
     case hash(String)
     /// The approximate time.
     case time(UnixTime)
-    /// The id of a request, which is in the log alone.
+    /// The id of a request, which only the log contains.
     case request(String)
 
     /// The number of newest recorded refusals that are compared. The service keeps at most this many of one app.
@@ -18,7 +18,7 @@ enum RefusalSearch: Sendable, Hashable {
     /// Seconds before and after the time that are searched.
     static let span: Int64 = 15 * 60
 
-    /// Nil: the text has none of these forms.
+    /// Parses a search term; nil if the text has none of these forms.
     init?(_ text: String) {
         let text = text.trimmed
         let bytes = text.utf8

@@ -54,7 +54,7 @@ struct FirstDevicePage: ConsolePage {
         } ?? []
     }
 
-    /// The answers to registrations by platform, the most frequent first. A new app has no earlier ones.
+    /// The answers to registrations by platform, the most frequent first. A new app has no earlier answers.
     private static func answers(to app: String, _ visit: Visit) async throws(CallRefused) -> [PageValue] {
         let rest = visit.now.seconds % step
         let since = visit.now + (rest == 0 ? 0 : step - rest) - days * 86_400

@@ -51,7 +51,7 @@ struct SetUpAnswers: Sendable {
                 sentence: "\(field.label): it is too long, or has a character that cannot be seen. Type it anew.",
                 names: [field.name])
         }
-        // An error of syntax inside of the account would not name it.
+        // Check the service account first: the parser's error about its JSON would not name it.
         if step == .android, !self["service_account"].isEmpty, serviceAccount?.object == nil {
             return Problem(sentence: "Service account: it is not the JSON of the file.", names: ["service_account"])
         }
@@ -86,7 +86,7 @@ struct SetUpAnswers: Sendable {
         return answers.record
     }
 
-    /// Whether Android devices could not register, because no setting lets their tokens be decoded.
+    /// Whether Android devices could not register because the service has no key or account to decode their tokens.
     var opensNoToken: Bool {
         isYes("with_android") && self["decryption_key"].isEmpty && self["service_account"].isEmpty
     }

@@ -14,7 +14,7 @@ struct SetUpPage: ConsolePage {
         let steps = answers.steps
         let index = form["step"].flatMap(SetUpStep.init(rawValue:)).flatMap { steps.firstIndex(of: $0) } ?? 0
         if form["go"] == "back" { return .page(Self.page(answers, steps[max(0, index - 1)], visit)) }
-        // Earlier steps, too: the form contains their answers.
+        // Check the earlier steps too, because the form contains their answers.
         for step in steps[...index] {
             if let problem = try await Self.problem(answers, step, visit) {
                 return .page(Self.page(answers, step, visit, problem: problem, status: 400))

@@ -30,7 +30,7 @@ enum SignIn {
         }
     }
 
-    /// Sends a person to this page, and back afterwards.
+    /// Redirects a person to the sign-in page, which leads back to the requested page.
     static func redirect(from request: PageRequest) -> PageAnswer {
         let isPage = request.method != "POST" && (request.path != PageRequest.base || request.isReadFromElsewhere)
         let query = request.query.all.map { ($0.name, Optional($0.value)) }
