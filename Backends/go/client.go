@@ -62,7 +62,7 @@ func newClient(address string, timeout time.Duration, insecureHTTP bool) (*clien
 func (c *client) exchange(ctx context.Context, method, address string, header http.Header, body []byte) (*answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	// Without GetBody the transport does not ask again by itself.
+	// Without GetBody, the transport does not send the request again by itself.
 	request, err := http.NewRequestWithContext(ctx, method, address, io.NopCloser(bytes.NewReader(body)))
 	if err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (c *client) exchange(ctx context.Context, method, address string, header ht
 	request.Header = header.Clone()
 	response, err := c.http.Do(request)
 	if err != nil {
-		// The service may have restarted: what else is kept is as old.
+		// The service may have restarted: drop the other idle connections too.
 		c.http.CloseIdleConnections()
 		return nil, err
 	}

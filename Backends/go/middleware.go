@@ -11,13 +11,13 @@ import (
 
 type key struct{}
 
-// VerificationOf is what the middleware found about a request, nil if it was not verified.
+// VerificationOf is the result of the middleware for a request, nil if it was not verified.
 func VerificationOf(ctx context.Context) *Verification {
 	found, _ := ctx.Value(key{}).(*Verification)
 	return found
 }
 
-// IdentityOf is who signed a request, nil in observe mode.
+// IdentityOf is the device that signed a request, nil in observe mode.
 func IdentityOf(ctx context.Context) *Identity {
 	if found := VerificationOf(ctx); found != nil {
 		return found.Identity
@@ -56,7 +56,7 @@ func (v *Verifier) Middleware(next http.Handler) http.Handler {
 	})
 }
 
-// verify reads the body, and puts it back for the handler. Both results are nil if the body does not come whole.
+// verify reads the body, and puts it back for the handler. Both results are nil if the body is incomplete.
 func (v *Verifier) verify(w http.ResponseWriter, r *http.Request, lines http.Header) (*Verification, *Refusal) {
 	if r.ContentLength != 0 && (len(r.PostForm) > 0 || r.MultipartForm != nil) {
 		return nil, v.impossible("the body was read before it was verified: put the middleware around the handler that reads it")
@@ -77,7 +77,7 @@ func (v *Verifier) verify(w http.ResponseWriter, r *http.Request, lines http.Hea
 		// A UNIX socket.
 		peer = ""
 	}
-	// RequestURI alone is as on the wire.
+	// Only RequestURI has the target as it was sent.
 	found, refusal := v.Verify(r.Context(), Incoming{Method: r.Method, Target: r.RequestURI, Header: lines, Body: body, Peer: peer})
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	r.ContentLength, r.TransferEncoding = int64(len(body)), nil

@@ -24,7 +24,7 @@ const (
 	tokenLife  = 600
 	// A set is read again when it is older than its max-age, within these bounds.
 	shortestLife, usualLife, longestLife = time.Minute, 5 * time.Minute, time.Hour
-	// How long an old set still counts while the service cannot be reached.
+	// How long an old key set stays valid while the service cannot be reached.
 	staleLife = time.Hour
 	// Between two attempts: for a kid that is unknown, and after a failure.
 	unknownPause, failurePause = time.Minute, 5 * time.Second
@@ -42,7 +42,7 @@ var ErrKeysUnavailable = errors.New("synheartauth: the auth service's keys could
 type TokenOptions struct {
 	// The expected iss: the service's public origin.
 	Issuer string
-	// This backend's own audience, exactly.
+	// The audience of this backend. It must match exactly.
 	Audience string
 	// Where the keys are; Issuer/auth/v1/.well-known/jwks.json if it is empty.
 	JWKSURL string
@@ -61,7 +61,7 @@ type TokenOptions struct {
 	Monotonic func() time.Duration
 }
 
-// DeviceToken is what a token says.
+// DeviceToken is the content of a token.
 type DeviceToken struct {
 	DeviceID, AppID, Audience, Channel, Platform string
 	Assurance                                    Assurance
@@ -219,7 +219,7 @@ type keySet struct {
 	readAt, askedAt time.Duration
 	failed          bool
 	life            time.Duration
-	// Closed when the reading ends that is under way; nil if none is. One reader at a time: the others would ask the same.
+	// Closed when the running read of the keys ends; nil if none runs. One reader at a time: others would fetch the same keys.
 	reading chan struct{}
 }
 
@@ -251,7 +251,7 @@ func (k *keySet) key(ctx context.Context, kid string) (*ecdsa.PublicKey, error) 
 	return k.keys[kid], nil
 }
 
-// wait lets go of the mutex until the reading ends that is under way. It fails if the caller leaves before.
+// wait releases the mutex until the running read of the keys ends. It fails if the caller's context ends first.
 func (k *keySet) wait(ctx context.Context) error {
 	reading := k.reading
 	if reading == nil {
@@ -268,7 +268,7 @@ func (k *keySet) wait(ctx context.Context) error {
 }
 
 func (k *keySet) read(now time.Duration) {
-	// Not the caller's context: the keys are for the others too.
+	// Does not use the caller's context, because other callers wait for these keys too.
 	found, err := k.client.exchange(context.Background(), http.MethodGet, k.url, http.Header{"Accept": {"application/json"}}, nil)
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
@@ -296,7 +296,7 @@ func (k *keySet) read(now time.Duration) {
 	k.keys, k.hasRead, k.readAt, k.failed = keys, true, now, false
 }
 
-// keysOf is the keys that can sign tokens, nil if this is no key set. Keys of other kinds are not ours to judge.
+// keysOf is the keys that can sign tokens, nil if this is no key set. Keys of other types are skipped.
 func keysOf(body []byte) map[string]*ecdsa.PublicKey {
 	var set map[string]json.RawMessage
 	var listed []map[string]json.RawMessage

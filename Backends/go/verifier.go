@@ -173,7 +173,7 @@ func NewVerifier(options Options) (*Verifier, error) {
 func (v *Verifier) Verify(ctx context.Context, request Incoming) (*Verification, *Refusal) {
 	name, err := newUUID()
 	if err != nil {
-		// With an id that is not new, a replay would count as a retry.
+		// Without a new id, the service would treat a replay as a retry.
 		return nil, unavailable("none", -1)
 	}
 	if !isFramed(request) {
@@ -249,7 +249,7 @@ func (v *Verifier) ask(ctx context.Context, question []byte) *answer {
 			continue
 		}
 		found = next
-		// Where the service says when to come back, that is later than a phone waits here.
+		// A Retry-After is longer than a phone waits here.
 		if found.status < 500 || found.retryAfter() >= 0 {
 			break
 		}
@@ -261,7 +261,7 @@ func (v *Verifier) judge(found *answer, request Incoming, name string) (*Verific
 	if found == nil {
 		return nil, unavailable(name, -1)
 	}
-	// A map, because a struct also takes members in other letters.
+	// Uses a map, because a struct also accepts member names in another case.
 	var body map[string]json.RawMessage
 	if json.Unmarshal(found.body, &body) != nil {
 		body = nil
@@ -328,7 +328,7 @@ func newQuestion(request Incoming, scheme, authority, name string) question {
 	return q
 }
 
-// latin1 makes each byte a character: JSON has no others.
+// latin1 converts each byte to the character of the same number, because JSON has only characters.
 func latin1(text string) string {
 	characters := make([]rune, len(text))
 	for index := 0; index < len(text); index++ {
@@ -337,7 +337,7 @@ func latin1(text string) string {
 	return string(characters)
 }
 
-// isAskedAbout tells whether the service is told of a header. Cookies and credentials of the client are not its concern.
+// isAskedAbout tells whether a header is passed on to the service. Cookies and credentials of the client are not.
 func isAskedAbout(name string) bool {
 	name = strings.ToLower(name)
 	if strings.HasPrefix(name, "x-synheart-") {
@@ -361,7 +361,7 @@ func isReserved(name string) bool {
 	return strings.HasPrefix(name, "x-synheart-verified-") || name == "x-synheart-identity"
 }
 
-// isFramed tells whether the headers name one length, and it is the body's. Two framings are how requests are smuggled.
+// isFramed tells whether the headers name one length, and it is the body's. Ambiguous framing allows request smuggling.
 func isFramed(request Incoming) bool {
 	lengths := request.Header.Values("Content-Length")
 	if len(lengths) == 0 {
@@ -374,7 +374,7 @@ func isFramed(request Incoming) bool {
 	return err == nil && length == len(request.Body)
 }
 
-// newVerification is the verdict of a 200, nil if it is none.
+// newVerification is the verdict in an answer with status 200, nil if it has none.
 func newVerification(body map[string]json.RawMessage, request Incoming) *Verification {
 	observed, isCode := text(body["observed"], codeForm)
 	if string(body["verified"]) == "false" && isCode {
@@ -482,7 +482,7 @@ func refused(status int, code, message, name string) *Refusal {
 	return newRefusal(status, code, message, name, time.Now().Unix())
 }
 
-// unavailable is the answer where there is no verdict: the request does not pass.
+// unavailable is the answer if the service gave no verdict: the request does not pass.
 func unavailable(name string, seconds int) *Refusal {
 	if seconds < 0 {
 		seconds = 5

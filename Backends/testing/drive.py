@@ -348,7 +348,7 @@ class Run:
                 self.check(case, self.service.fetches == step["fetches"], "at", step["at"], "fetches", self.service.fetches)
 
     def connections(self):
-        """That connections are kept: 50 requests, one after another."""
+        """Checks that connections are kept, with 50 requests in sequence."""
         before = self.service.connections
         self.service.begin([{"status": 200, "body": '{"verified": false, "observed": "INVALID_REQUEST"}'}])
         for _ in range(50):

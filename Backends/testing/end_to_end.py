@@ -95,7 +95,7 @@ def sample_of(page):
 
 
 def free_port():
-    """One below those that a system gives to who asks for any, which tests beside this one do."""
+    """A free port below the range from which the system chooses ports: concurrent tests let the system choose."""
     for port in random.sample(range(20_000, 32_000), 100):
         with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
             return port

@@ -31,8 +31,8 @@ TABLES = {
                                   ("of the service", "service us")]),
     "backends": ("caller", [*RATES, ("of wrk", "ratio"), ("its own processor time", "backend us")]),
 }
-# File, title, what the line or the shades are, the figures of a bar, its unit, and the bars: label, section, row. A label alone is a
-# heading.
+# For each chart: file, title, the meaning of the line or the shades, the figures of a bar, its unit, and the bars. A bar has label,
+# section and row. A label without them is a heading.
 CHARTS = [
     ("verification", "What verification costs, in process", "1 = openssl's P-256 verifications on the same core", ["ratio"], "", [
         ("signed request, one core", "verification", "signed request, scheme 1, one after another"),

@@ -8,7 +8,8 @@ import time
 
 from load import HERE, Processes, Service, ready, wrk
 
-# A function of ours, mangled: its module and its type, each after its length. The modules of JSON and of bytes work for their callers.
+# The mangled name of a function of the service: module and type, each after its length. The modules of JSON and of bytes are left
+# out, because their time belongs to their callers.
 OURS = re.compile(r"^\$s(?:\d+\w*?Stores|10AuthServer|11AuthService|20AttestationProviders|12Verification|\d+synheart\w*?)(\d+[A-Z]\w*)")
 # How the types of each part begin.
 PARTS = [(name, re.compile(pattern)) for name, pattern in [
@@ -22,7 +23,7 @@ PARTS = [(name, re.compile(pattern)) for name, pattern in [
 
 
 def part(stack):
-    """The part of a stack, whose first function is the one that runs: that of the first function of ours."""
+    """The part to which a stack belongs: that of its innermost function of the service. The innermost function comes first."""
     for function in stack:
         if own := OURS.match(function):
             return next((name for name, pattern in PARTS if pattern.match(own[1])), "the rest")
@@ -47,7 +48,7 @@ def stacks(file):
 
 
 def shares(service, processes, name, load):
-    """Of each part, the share of the service's processor time while the load runs."""
+    """Runs the load under perf. Returns the load's result, and the number of samples of each part."""
     file = processes.folder / f"{name}.perf"
     perf = subprocess.Popen(["perf", "record", "-q", "-F", "999", "-g", "-o", file, "-p", str(service.process.pid)],
                             stderr=subprocess.DEVNULL)
@@ -60,7 +61,7 @@ def shares(service, processes, name, load):
 
 
 def loads(service, seconds):
-    """What each load is, and a function that does it and returns what came of it."""
+    """The name of each load, and a function that runs it and returns its result as text."""
     count = int(seconds * 25_000)
 
     def send(path, files):
@@ -84,7 +85,7 @@ def loads(service, seconds):
 def main():
     binary, traffic, seconds = sys.argv[1], sys.argv[2], float(sys.argv[3])
     with Processes() as processes:
-        # The traces of a hundredth, and a webhook of all events, to servers that take what they get.
+        # The service traces one request in a hundred, and a webhook gets all events. The receiver accepts everything.
         port = processes.folder / "port.out"
         port.touch()
         receiver = processes.start("receiver", [sys.executable, HERE / "collector.py", port])

@@ -10,7 +10,7 @@ import statistics
 import time
 
 FILE = pathlib.Path(__file__).resolve().parent / "figures.json"
-# How many processes wanted a core in the minute before a run.
+# The load average of the minute before a run: how many processes ran or waited for a core.
 LOAD_BEFORE = os.getloadavg()[0]
 
 
@@ -19,7 +19,7 @@ def read():
 
 
 def rounded(value):
-    """Three digits are more than two runs agree on."""
+    """The value with three digits. Two runs do not agree on more."""
     short = float(f"{value:.3g}")
     return int(short) if abs(short) >= 100 else short
 

@@ -14,7 +14,7 @@ class StandInService(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     device = str(uuid.uuid4())
     registered = []
-    # Whether it is too busy to rotate a key.
+    # Whether the service rotates keys. If not, it answers that it is too busy.
     rotates = True
 
     # The requests of an app, with their bodies and headers.

@@ -73,7 +73,7 @@ def verifies(key, signature, message):
 
 
 def run(functions):
-    """Runs the functions at once, each on a thread of its own."""
+    """Runs the functions concurrently, each on a separate thread."""
     threads = [threading.Thread(target=function) for function in functions]
     for thread in threads:
         thread.start()
@@ -347,7 +347,7 @@ class HostFace(unittest.TestCase):
         self.assertEqual((status, answer["status"], body), (0, 200, b""))
         nonces = [r[2]["X-Synheart-Nonce"] for r in StandInService.received if r[1] == "/v1/replay/once"]
         self.assertEqual(len(set(nonces)), 2)
-        # A copy of a POST was accepted: a second one would have a second effect.
+        # The service accepted a copy of the POST, so the SDK must not send it again: that could have a second effect.
         status, error, _ = self.send("send", method=b"POST", url=self.url + b"/v1/replay/write", body=b"x", body_length=1)
         self.assertEqual((status, error["code"], error["may_have_happened"]), (12, "NONCE_REPLAY", True))
         self.assertEqual(len([r for r in StandInService.received if r[1] == "/v1/replay/write"]), 1)
@@ -360,7 +360,7 @@ class HostFace(unittest.TestCase):
         StandInService.rotates = False
         self.addCleanup(setattr, StandInService, "rotates", True)
         start = time.monotonic()
-        # Long enough for the first request on a busy machine. The rotation after it never succeeds.
+        # The deadline is long enough for the first request on a busy machine. The rotation after that request never succeeds.
         status, error, _ = self.send("send", method=b"GET", url=self.url + b"/v1/expired", deadline_ms=4000)
         self.assertEqual((status, error["code"], error["retryable"]), (1, "NETWORK_ERROR", True))
         self.assertLess(time.monotonic() - start, 20)
@@ -619,7 +619,7 @@ kept = []
 
 
 def keep(*callbacks):
-    """An operation that continues after its test still calls them."""
+    """Keeps callbacks alive: an operation that continues after its test still calls them."""
     kept.extend(callbacks)
     return callbacks
 

@@ -37,7 +37,7 @@ PAGES = {"/console", "/console/devices", "/console/devices/{app}/{id}", "/consol
          "/console/access/webhooks/{id}"}
 # The page with the table of questions.
 HANDBOOK = pathlib.Path(__file__).resolve().parents[2] / "Service/Sources/AuthServer/AuthServer.docc/Console.md"
-# Statuses that a form filled in with arbitrary values may answer: the app's id is checked, and the members of a record.
+# The refusals that are allowed if a form has arbitrary values, because the service checks the app's id and the members of a record.
 REFUSED = {("set-up", 400), ("change", 400)}
 PAGES |= {f"/console/access/webhooks/{{id}}/{change}" for change in ("disable", "resend", "remove")}
 PAGES |= {f"/console/devices/{{app}}/{{id}}/{change}" for change in (
@@ -51,7 +51,7 @@ POLICY = {"default-src 'none'", "frame-ancestors 'none'", "base-uri 'none'", "fo
 
 
 class Report:
-    """One line a check."""
+    """Prints one line for each check."""
 
     def __init__(self):
         self.failed = 0
@@ -175,7 +175,7 @@ class Check:
         for path, action, _ in self.forms(found):
             kinds[pattern(action)].append((path, action))
         used = set()
-        # How much the forms need a device: a kind that one device alone has must find it undecided.
+        # For each id, how much the forms need its device undecided: most if only that device has a form of a kind.
         need = collections.Counter()
         for places in kinds.values():
             actions = {action for _, action in places}
@@ -184,7 +184,7 @@ class Check:
         # Forms that decide on all waiting devices come after those for one.
         for kind, places in sorted(kinds.items(), reverse=True):
             for scripts in (True, False):
-                # A device with a decision has no further form for one.
+                # A device that was decided about has no more forms for a decision.
                 undecided = [place for place in places if not used & set(place[1].split("/"))]
                 fresh = min(undecided, key=lambda place: sum(need[part] for part in place[1].split("/")), default=places[-1])
                 used |= {part for part in fresh[1].split("/") if pattern(f"/{part}") == "/{id}"}

@@ -44,7 +44,7 @@ def run(binary):
             visitor.sign_in(scene.credentials["admin"])
             slow, asked, done = 0, 0, {}
             paths = [path for path, answer in walk(visitor, most=2).items()
-                     # Checking the whole log reads all of it, when a person asks for that.
+                     # Leaves out the check of the log. It reads the whole log, and a person must request it.
                      if "check=" not in path and answer.status == 200 and answer.is_page]
             used = processor_time(node.process.pid)
             for path in paths:

@@ -13,7 +13,7 @@ WIDTH, HEIGHT, BYTES = 1440, 900, 120_000
 NEUTRAL = {"admin": "Ada, lead", "operator": "Ben, on call", "viewer": "Support desk", "one operator": "Mia, fraud desk",
            "two viewer": "Wallboard", "service": "API gateway", "app": "Example", "reason": "the phone was reported stolen",
            "subject": "Not Apple", "version": "2.0.1"}
-# Names of files, paths below /console, what is clicked there, and the heading at the top; None: the top of the page.
+# For each picture: the file name, the path below /console, the clicks, and the heading at the top; None: the top of the page.
 PICTURES = [
     ("console-now", "", [], None), ("console-history", "", [REFUSED], None),
     ("console-roll-out", f"/apps/{PILOT}", [], "Roll-out: requests to other services in the last 7 days"),
@@ -24,7 +24,7 @@ PICTURES = [
 ]
 # The first page also in dark: DocC shows it to readers of dark pages.
 DARK = ("console-now~dark", "", [], None)
-# Fills in what a form of a picture needs.
+# Fills in the fields that the forms of the pictures need.
 FILL = """() => {
   for (const [name, text] of [["app_id", "com.example.shop"], ["app_name", "Shop"]]) {
     const field = document.querySelector(`input[name=${name}]:not([type=hidden])`);
@@ -37,12 +37,12 @@ TOP = """(text) => [...document.querySelectorAll("h2")].find((each) => each.text
 
 
 def neutral(field):
-    """A name that people may see."""
+    """A neutral name for a field, for pictures that people see."""
     return NEUTRAL.get(field, field)
 
 
 def take(check):
-    """Takes all of them."""
+    """Takes all pictures."""
     check.scene.fill()
     with check.browser.page() as window:
         check.sign_in(window, "admin")
@@ -56,7 +56,7 @@ def take(check):
                 top = window.run(TOP, heading) if heading else 0
                 height = min(HEIGHT, window.run("() => document.documentElement.scrollHeight") - top)
                 file = FOLDER / f"{name}.png"
-                # Less of a page that is too large.
+                # If the file is too large, takes less of the page.
                 while True:
                     clip = {"x": 0, "y": top, "width": WIDTH, "height": height, "scale": 1}
                     window.screenshot(file, optimizeForSpeed=False, clip=clip)

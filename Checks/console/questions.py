@@ -41,9 +41,9 @@ class Click(typing.NamedTuple):
     """A link or a button by its text, in which `…` stands for anything."""
 
     text: str
-    # A text of its row or of its item of a list.
+    # A text in the same row, or in the same item of a list.
     beside: str = ""
-    # What the table calls it.
+    # The name of the click in the table.
     called: str = ""
 
     @property
@@ -59,7 +59,7 @@ class Click(typing.NamedTuple):
 
 
 class Fill(typing.NamedTuple):
-    """Text for the field with a label."""
+    """Types a text into the field with this label."""
 
     label: str
     text: str
@@ -76,9 +76,9 @@ class Fill(typing.NamedTuple):
 class Question(typing.NamedTuple):
     asked: str
     steps: list
-    # Where the answer stands, for the table.
+    # The place of the answer, for the table.
     place: str
-    # Patterns of what must be read at the end.
+    # Patterns that the text of the last page must match.
     answers: list
     role: str = "operator"
 
@@ -134,14 +134,14 @@ def table():
 
 
 def differs(page):
-    """Why the table of the page, or the number of questions, is not what it should be; None: it is."""
+    """The fault of the page's table or of the number of questions; None: there is none."""
     if len(QUESTIONS) != COUNT:
         return f"{len(QUESTIONS)} questions, not {COUNT}"
     return None if table() in page.read_text() else f"{page.name} needs this table:\n{table()}"
 
 
 def faults(check):
-    """Asks all of them, without script."""
+    """Asks all questions, without script."""
     revoked = check.scene.revoked.device
     values = {"revoked": revoked, "hash": hashlib.sha256(revoked.encode()).hexdigest()[:16], "rotated": check.scene.rotated.device}
     for role in ("operator", "admin"):

@@ -24,7 +24,7 @@ VALUE = """(member) => {
 PROBLEM = "(member) => document.getElementById(`problem.${member}`).textContent"
 LINKS = "() => [...document.querySelectorAll('#problem [data-member]')].map((problem) => problem.dataset.member)"
 SEND = "() => { document.querySelector('.record-form .primary').click(); }"
-# What a browser without constraints sends.
+# Sends the form as a browser does that checks no constraints.
 SEND_ANYWAY = f"() => {{ document.querySelector('.record-form').noValidate = true; ({SEND})(); }}"
 
 
@@ -47,7 +47,7 @@ def confirmed(check, window, answer, name):
 
 
 def change(check, window, name):
-    """One member that everybody sets, and text with markup in a text and in a list."""
+    """Changes a member that every record sets, and puts markup into a text and into a list."""
     before = record(check)
     window.open(check.origin + PATH)
     window.forget()
@@ -86,7 +86,7 @@ def by_keyboard(check, window):
 
 
 def wait(window, member, text):
-    """Waits until a problem that has a text stands at a field; with the text None, until none does."""
+    """Waits until a field shows a problem that contains the text. If the text is None, waits until it shows no problem."""
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline:
         found = window.run(PROBLEM, member)
@@ -97,7 +97,7 @@ def wait(window, member, text):
 
 
 def while_typing(check, window):
-    """The script knows the range of a number, and the service the members that contradict each other."""
+    """The script reports a number outside its range. The service reports members that contradict each other."""
     before = record(check)
     answer = window.open(check.origin + PATH)
     window.forget()
@@ -127,8 +127,8 @@ def while_typing(check, window):
 
 
 def refused(check, window, name):
-    """The browser sends no number with a letter. The service refuses it too, a number out of its range, and contradicting
-    members, at the field."""
+    """The browser does not send a number with a letter. The service refuses such a number too, a number outside its range, and
+    contradicting members. It shows each problem at the field."""
     for member, text, asked in (
         (WINDOW, "9O", SEND_ANYWAY),
         (WINDOW, "601", SEND),
@@ -153,7 +153,7 @@ def refused(check, window, name):
 def conflict(check, window, name):
     """Another operator changes one member meanwhile: the draft has both changes, as fields."""
     before = record(check)
-    # Of its own for each run: a record that is not changed keeps its version.
+    # Each run has a different name, because a record without a change keeps its version.
     mode, theirs = other(before["mode"]), hostile(f"meanwhile-{name}")
     window.open(check.origin + PATH)
     window.run(PUT, "mode", mode)

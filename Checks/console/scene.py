@@ -105,7 +105,7 @@ class Scene:
         self.node.add(record)
         queue = {part: {**record[part]} if isinstance(record[part], dict) else record[part] for part in record}
         self.node.add(queue | {"app_id": QUEUE, "registration": {"approval": "manual"}})
-        # Devices that would wait for a decision if it enforced.
+        # This app only observes. If it enforced, its devices would wait for a decision.
         self.node.add(record | {"app_id": PILOT, "mode": "observe", "registration": {"approval": "manual"}})
         self.node.add({"app_id": QUIET, "ios": {"app_ids": [f"TEAMID1234.{QUIET}"]}})
         self.credentials |= {

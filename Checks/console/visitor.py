@@ -116,7 +116,7 @@ def pattern(path):
     return re.sub(r"(?<=/)(?=[\w-]*\d)[\w-]{8,}(?=/|$)", "{id}", path)
 
 
-# A form opens them, because that is in the audit log. The links of the answer lead on.
+# Pages that a form opens, because the audit log records each view. The walk continues with the links of the answer.
 OPENED = {"/console/refusals/{app}/{id}"}
 
 

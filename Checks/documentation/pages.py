@@ -121,7 +121,7 @@ class Shell:
 
     def run(self, block, expected, seconds):
         """Runs a block. Returns its output when it matches, or after the time limit."""
-        # Slower, as a reader is: the service may need a moment to write its log.
+        # Waits, as a reader does: the service may need a moment to write its log.
         time.sleep(0.3)
         self.count += 1
         (self.folder / f"block{self.count}").write_text(block)

@@ -141,7 +141,7 @@ def main():
     judge = Judge(sys.argv[1])
     begun = time.monotonic()
     try:
-        # Some of them answer in two packets and then wait for the acknowledgement.
+        # Uses many threads, because some servers answer in two packets and wait for the acknowledgement in between.
         with servers() as found, concurrent.futures.ThreadPoolExecutor(64) as pool:
             asked = {name: pool.submit(reaching, *place, paths) for name, place in found.items()}
             passing = {app: judge.passing(app, paths) for app in Judge.POLICIES}

@@ -102,7 +102,7 @@ class World:
             record = {"app_id": app, "build_channel": "dev", "development_integrity_allowed": True,
                       "ios": {"app_ids": [f"TEAMID1234.{app}"], **ios}, **more}
             assert self.client.administer("POST", "/apps", record).status == 201
-        # Its phones are those of `synheart-auth conformance`.
+        # The phones of this app are those of `synheart-auth conformance`.
         self.authority = f"{self.folder.name}/authority.pem"
         staging = self.run("apps", "example", "--app", STAGING, "--authority", self.authority).stdout
         assert self.client.administer("POST", "/apps", json.loads(staging)).status == 201
@@ -294,7 +294,7 @@ def partial_body(world):
                 time.sleep(0.2)
             time.sleep(0.2)
             assert world.backend.take() == []
-        # The incomplete requests were not verified either: the complete request is no replay.
+        # The gateway did not ask the service about the incomplete requests. So the complete request is not a replay.
         carried(world, lambda phone: phone.send("POST", "/p", signed, signed_body), "/p", signed_body)
 
 

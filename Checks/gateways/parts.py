@@ -178,8 +178,8 @@ class Phone:
             return self.answer(connection, method)
 
     def send_http2(self, method, target, headers, body=b"", has_length=True):
-        """Without TLS. A body over a stream of unknown length has no Content-Length. An answer counts even if the server closes the
-        stream before it has read the body (RFC 9113, section 8.1); curl 7.88 sometimes loses such an answer.
+        """Without TLS. A body over a stream of unknown length has no Content-Length. The answer is read even if the server closes
+        the stream before it has read the body (RFC 9113, section 8.1); curl 7.88 sometimes loses such an answer.
         """
         pairs = [(":method", method), (":scheme", "http"), (":authority", "api.example.com"), (":path", target),
                  *((name.lower(), value) for name, value in headers.items())]

@@ -627,7 +627,7 @@ def asserting_device(binary, folder, origin, backend, operator, record, authorit
     client.scheme = 2
     backend.receives(client, target="/v1/other")
     assert client.phone.counter == counter + 2, "the client asserts where it need not, or not where it must"
-    # The counter must rise, and the assertion is of this request.
+    # The service refuses a counter that does not rise, an assertion of another request, and malformed base64.
     client.phone.counter -= 1
     refused("INVALID_ASSERTION", backend.receives, client, target="/v1/pay")
     other = client.sign("POST", "https://api.example.com/v1/pay", asserting=True)["X-Synheart-Assertion"]
@@ -635,10 +635,9 @@ def asserting_device(binary, folder, origin, backend, operator, record, authorit
     refused("INVALID_ASSERTION", backend.ask, backend.question(headers | {"X-Synheart-Assertion": other}, target="/v1/pay"))
     headers = client.sign("POST", "https://api.example.com/v1/pay", asserting=False)
     refused("INVALID_REQUEST", backend.ask, backend.question(headers | {"X-Synheart-Assertion": "A-_A"}, target="/v1/pay"))
-    # The service's own routes.
+    # The service's own routes need an assertion too.
     assert client.token()["expires_in"] > 0 and (urllib.parse.urlsplit(origin).netloc, "/auth/v1/token") in client.asserts
-    # A rotation that attests again, while all paths but one need an assertion: the body of the rotation has the
-    # assertion.
+    # All paths except one need an assertion, and a rotation attests again. The body of the rotation has the assertion.
     policy(keys={"reattest_on_rotation": True}, assertions_required_except=["/public"])
     client.asserts.clear()
     client.rotate(loses_answer=True)

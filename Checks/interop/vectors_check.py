@@ -614,7 +614,7 @@ class Check:
         self.check_document((DOCS / "protocol.md").read_text())
 
     def check_policies(self, file):
-        """Only a service can show the effect on a device; here: platforms and codes exist."""
+        """Checks that platforms and codes exist. Only a service can show the effect of a policy on a device."""
         codes = {code for item in self.load("errors")["codes"] for code in (item["code"], item["client_code"])}
         for item in file["policies"]:
             platforms, refusals = set(item["platforms"]), set(item["refusals"])

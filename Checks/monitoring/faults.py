@@ -63,7 +63,7 @@ def requests(binary):
         assert refusals(15, stranger.register) == {"DEV_MODE_NOT_ALLOWED"}
         yield fault("DevelopmentModeRefused")
 
-        # Ten wrong tries of one credential, then six a minute, are answered at an address. So these are of several.
+        # From one address, the service answers ten wrong attempts for a credential, then six a minute. So each has another one.
         wrong = [{"Authorization": f"Bearer sya_{number:016x}_" + "A" * 43} for number in range(15)]
 
         def ask_wrongly():
@@ -84,7 +84,7 @@ def requests(binary):
             node.run("device", "register", *node.phone(f"forged{name}", "other.pem"), check=False)
         yield fault("AttestationsRefused", "UnknownRoots")
 
-        # Values set by hand: another version, and the count of the hourly comparison of the audit log's heads.
+        # Sets values that this check cannot cause: another version, and the result of the hourly comparison of audit heads.
         after = node.scrape()
         after.values["synheart_build_info", (("version", "0.9.0"),)] = 1.0
         yield {"VersionsDiffer"}, set(), held([before, after], 150)
@@ -266,7 +266,7 @@ def webhooks(binary):
             return sum(value for (name, _), value in samples.values.items() if name == "synheart_webhook_backlog")
         after = node.scrape_until(lambda samples: samples.values[failed] > 0 and backlog(samples) > 0)
         yield {"WebhookBehind"}, {"DevelopmentDevices"}, lasting(before, after)
-        # Set by hand: events are dropped only after a day.
+        # Sets the value, because the service drops events only after a day.
         lost = node.scrape()
         lost.values["synheart_webhook_events_given_up_total", ()] += 1
         yield {"WebhookEventsGivenUp"}, {"WebhookBehind", "DevelopmentDevices"}, lasting(after, lost)

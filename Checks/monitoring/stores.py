@@ -61,7 +61,7 @@ def stores(binary):
             backend, device = node.backend(), node.device()
             backend.receives(device)
             before = node.scrape()
-            # Set by hand: this check has no second server.
+            # Sets the value, because this check has no second server.
             after = node.scrape()
             after.values["synheart_store_failovers_total", ()] += 1
             yield {"StoreFailover"}, set(), lasting(before, after)

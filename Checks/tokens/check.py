@@ -299,16 +299,16 @@ def revocation(stream, service, folder, clock, signing):
     """The signing key is revoked: its tokens become invalid when a library reads the key set; tokens of the next key are valid at
     once.
     """
-    # For Go, max-age is always over.
+    # To go-oidc with the argument `expired`, every max-age has passed.
     stream.restart("go-oidc", service, folder, "expired")
     assert stream.check() == signing
     old = {name: stream.phones[program.type].token(stream.client) for name, program in stream.programs.items()}
     key = next(key for key in published(stream.client) if key["kid"] == signing)
-    # One kid of 64 begins with "-".
+    # One in 64 kids begins with "-".
     assert service.keys("revoke", "--", signing).wait() == 0
     stream.tokens = {name: [] for name in stream.programs}
     assert stream.check() != signing
-    # A cache is not told.
+    # A cache does not learn of the revocation before max-age has passed.
     for name, program in stream.programs.items():
         assert program.accepts(old[name]) == (True, True), f"{name} knows that {signing} is revoked"
     clock.move(MAX_AGE + 1)
@@ -356,7 +356,7 @@ def main():
             for token_type, phone in phones.items():
                 tokens[token_type]["expired"] = phone.token(client)
         clock.set(0)
-        # Same keys, another name.
+        # The same keys under the name of another issuer.
         with service.running("http://127.0.0.1:1") as client:
             for token_type, phone in phones.items():
                 tokens[token_type]["another issuer"] = phone.token(client)

@@ -10,7 +10,7 @@ import urllib.parse
 
 from third_client import V1, Backend, Client, Refusal, demand
 
-# Not the balancer's address, which the nodes trust.
+# Differs from the balancer's address, because the nodes trust that one.
 CLIENT = "127.0.0.4"
 
 

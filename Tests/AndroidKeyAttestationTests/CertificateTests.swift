@@ -18,7 +18,7 @@ private struct Draft {
     var validity = [time("260101000000Z"), time("270101000000Z")]
     var uniqueIdentifiers: [[UInt8]] = []
     var extensions: [[UInt8]] = []
-    /// Elements after the last one of the fields that are signed, and of the certificate.
+    /// Additional elements after the last signed field, and after the signature.
     var afterFields: [[UInt8]] = []
     var afterSignature: [[UInt8]] = []
 

@@ -103,7 +103,7 @@ struct AuthorizationListTests {
         #expect(try list(718).vendorPatchLevel == 42)
         #expect(try list(719).bootPatchLevel == 42)
         #expect(try read([DERWriter.explicit(600, DERWriter.null)]).list.isOpenToAllApplications)
-        // Even if the value has another type: otherwise an open key could be hidden.
+        // The key is open even if the value has another type. Otherwise a wrong type could hide an open key.
         #expect(try list(600).isOpenToAllApplications)
         #expect(try !list(601).isOpenToAllApplications)
         let nothing = try read([]).list
@@ -116,7 +116,7 @@ struct AuthorizationListTests {
         arguments: [
             (DERWriter.explicit(999, DERWriter.null), "unknown-tag:list:999", [0x05, 0x00]),
             (DERWriter.explicit(12, DERWriter.set(of: [])), "unknown-tag:list:12", [0x31, 0x00]),
-            // No element inside, two of them, and octets instead of elements.
+            // The tag contains no element, two elements, or octets instead of an element.
             (DERWriter.element([0xBF, 0x87, 0x67], []), "unknown-tag:list:999", []),
             (DERWriter.element([0xBF, 0x87, 0x67], [5, 0, 5, 0]), "unknown-tag:list:999", [5, 0, 5, 0]),
             (DERWriter.element([0x9F, 0x87, 0x67], [0xFF]), "unknown-tag:list:999", [0xFF]),

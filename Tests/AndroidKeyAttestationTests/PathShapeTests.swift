@@ -295,7 +295,7 @@ struct AttestationCertificateTests {
         #expect(try isCorroborated { $0[1].subject = [.serialNumber("1"), .organization("StrongBox")] })
         #expect(try isCorroborated({ $0[1].subject[0] = .organization("StrongBox") }, remote: true))
         #expect(try isCorroborated({ $0[1].subject.append(.title("StrongBox")) }, remote: true))
-        // Neither the leaf's name, which the app chooses, nor those of authorities count.
+        // The leaf's name does not corroborate, because the app chooses it. The names of authorities do not corroborate either.
         for index in [0, 2] {
             #expect(try !isCorroborated { $0[index].subject.append(.title("StrongBox")) })
             #expect(try !isCorroborated { $0[index].subject.append(.organization("StrongBox")) })

@@ -65,7 +65,7 @@ struct ClaimTests {
                     fixture.policy.requiresEqualLevels = equal
                     fixture.policy.minimumSecurityLevel = minimum
                     let lowest = min(attestation, key)
-                    // The kit certifies StrongBox if the attestation claims it, so StrongBox is corroborated then.
+                    // If the attestation claims StrongBox, the kit certifies it, so the chain corroborates the claim.
                     let expected: KeyAttestationError.Code? =
                         if let minimum, lowest < minimum.rawValue {
                             .securityLevelTooLow

@@ -4,7 +4,8 @@ import Foundation
 import StrictJSON
 import Testing
 
-/// One changed bit anywhere is refused: nothing in an object is left unread or unauthenticated.
+/// The verifier refuses an object in which one bit was changed, whichever bit it is. So every part of an object is read and
+/// authenticated.
 ///
 /// Every 211th bit is changed by default; all of them with `APP_ATTEST_EVERY_BIT=1`, for which a release build is
 /// advisable.

@@ -93,7 +93,7 @@ import Testing
         return bytes[..<place] + new + bytes[(place + old.count)...]
     }
 
-    /// A root that signs leaves: there is no intermediate, and an attacker with the root's key could create one.
+    /// The root itself signs the leaf, without an intermediate.
     @Test func `a leaf that the root itself signed is refused`() throws {
         let members = try #require(Self.authority).pem.components(separatedBy: "-----BEGIN CERTIFICATE-----")
             .dropFirst()

@@ -75,7 +75,7 @@ import Testing
         #expect(refusal(.clientData(holds: [1]) { _ in nil }) == .challengeMismatch)
     }
 
-    /// macOS 27.2: the map has only the category, and category development occurs in production.
+    /// On macOS 27.2, the map has only the category, and the category is development although the environment is production.
     @Test(arguments: unknownApp) func `an assertion of an unknown app verifies but for the app`(_ vector: Vector) throws
     {
         let object = try AssertionObject(parsing: vector.object)

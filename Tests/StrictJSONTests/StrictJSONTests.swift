@@ -21,7 +21,7 @@ import Testing
         return cases
     }()
 
-    /// Accepted by RFC 8259, refused here on purpose: bodies that two parsers could read differently.
+    /// RFC 8259 accepts these texts. This parser refuses them on purpose, because two parsers could read them differently.
     static let refusedOnPurpose: Set<String> = [
         "test_parsing/y_object_duplicated_key.json", "test_parsing/y_object_duplicated_key_and_value.json",
     ]

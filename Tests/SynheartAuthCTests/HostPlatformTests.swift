@@ -42,7 +42,7 @@ import Testing
         for index in 0..<2 {
             let handset = PlatformPhone(CallbackPlatform())
             await handset.phone.service.set { $0.demandsKeyAttestation = true }
-            // The register call, and in the second round the next call too.
+            // Drops the answer to the register call, and in the second round the answer to the next call too.
             for message in 0...index { await handset.phone.network.plan(.answerDropped, at: 1 + 2 * message) }
             #expect(try await handset.register().status == .registered)
             try await handset.expectVerifies()
@@ -96,7 +96,7 @@ import Testing
         await expectError(.attestationFailed) { try await registration.value }
     }
 
-    /// What a host's table passes through: its instance, and whether `release` has returned.
+    /// The user data of a host's table: the host's instance, and whether `release` has returned.
     private final class Releasing: Sendable {
         let instance: Instance
         let isReleased = DispatchSemaphore(value: 0)
@@ -120,7 +120,7 @@ import Testing
         var other = table
         (other.user, other.release) = (nil, nil)
         let (instance, next) = (releasing.instance, HostTransport(other))
-        // On a thread of its own, which would hang alone.
+        // Runs on a separate thread, so that a deadlock would hang only that thread.
         Thread { instance.change { $0.transport = next } }.start()
         #expect(releasing.isReleased.wait(timeout: .now() + 20) == .success)
     }

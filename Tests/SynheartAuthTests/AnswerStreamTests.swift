@@ -173,14 +173,14 @@ extension Heavy {
             let stream = buffer.stream.makeAsyncIterator()
             let block = [UInt8](repeating: 7, count: 1024 * 1024)
             for round in 1...3 {
-                // In total more than the limit.
+                // In total, the three rounds append more than the limit.
                 for _ in 0..<30 { buffer.append(block) }
                 #expect(flows.withLock { $0.count } == 2 * round - 1)
                 var rest = 30 * block.count
                 while rest > 0 { rest -= try await stream.next()?.count ?? rest }
                 #expect(rest == 0 && flows.withLock { $0 } == (0..<2 * round).map { $0 % 2 == 1 })
             }
-            // A transport that ignores the pause, and a slow reader. Space is freed in between.
+            // The transport ignores the pause, and the reader is slow. The buffer frees space in between.
             for _ in 0..<20 { buffer.append(block) }
             for _ in 0..<100 {
                 buffer.append(block)

@@ -217,7 +217,7 @@ extension Heavy {
             #expect(server.received.isEmpty)
         }
 
-        /// More sends than the pool has threads.
+        /// Runs more sends than the pool has threads.
         private func checkDeadlines(_ server: BulkServer, _ source: BodySource) async {
             let request = TransportRequest(
                 method: "PUT", url: "http://127.0.0.1:\(server.port)/v1/recordings/1", headers: HeaderFields(),
@@ -234,7 +234,7 @@ extension Heavy {
             defer { server.stop() }
             // The delegate is a separate object, so that only the callbacks of this test arrive.
             let configuration = URLSessionConfiguration.ephemeral
-            // As the transport's own, which says why.
+            // As in the transport's own configuration, which states the reason.
             configuration.urlCache = nil
             let session = URLSession(configuration: configuration)
             let url = try #require(URL(string: "http://127.0.0.1:\(server.port)/"))

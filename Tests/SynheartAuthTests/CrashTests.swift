@@ -112,9 +112,9 @@ import Testing
             #expect(phone.faults.isDead)
             phone.faults.revive()
             let next = try phone.launch()
-            // The outcome of a sent rebind must be known first, which takes a quarter of an hour.
+            // The SDK must first know the outcome of a rebind that was sent. That takes a quarter of an hour.
             if (try? await next.rotateKey(appID: Phone.app)) == nil {
-                // Longer by an overlap if no key can make the assertion that the status needs.
+                // If no key can make the assertion that the status needs, that takes longer by an overlap of an hour.
                 phone.clock.advance(.seconds(evidence == .newHandleForOwnCalls ? 76 * 60 : 16 * 60))
                 try await next.rotateKey(appID: Phone.app)
             }

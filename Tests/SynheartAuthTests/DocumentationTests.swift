@@ -63,7 +63,7 @@ import Testing
 
     @Test func `the first use in Ten minutes has at most ten lines`() throws {
         let first = try #require(Self.samples(in: try Self.text(of: "TenMinutes")).first)
-        // One of them imports the module.
+        // One of the ten lines imports the module.
         #expect(first.count <= 10 - 1)
         #expect(first.contains { $0.contains("registerDevice") } && first.contains { $0.contains("send") })
     }

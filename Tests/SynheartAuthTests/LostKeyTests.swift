@@ -59,8 +59,8 @@ import Testing
         #expect(phone.keys.created == 1)
     }
 
-    /// A device whose rotation the service refused before it took effect: the new key exists, and no copy can arrive
-    /// later.
+    /// A device whose rotation the service refused before the rotation took effect. The new key exists, and no copy of the request
+    /// can arrive later.
     private func refusedForEvidence() async throws -> (Phone, SynheartAuth) {
         let (phone, sdk, _) = try await Phone.registered()
         await phone.service.setPolicy { $0.reattests = true }

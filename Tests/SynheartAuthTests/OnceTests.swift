@@ -19,7 +19,7 @@ import Testing
     enum Transport: String, Sendable, CaseIterable {
         /// The SDK's default.
         case standard
-        /// Over a URLSession of the app, which has stored a password for the server.
+        /// The transport over a URLSession of the app, which has stored a password for the server.
         case appsSession
 
         func make(_ port: UInt16) -> URLSessionTransport {
@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    /// Requests to the auth service go to one in memory, all others over the network.
+    /// Sends requests for the auth service to a service in memory, and all others over the network.
     private struct Split: HTTPTransport {
         let service: FakeService
         let network: any HTTPTransport

@@ -118,7 +118,7 @@ import Testing
         expected.attestationKey = .init(id: "handle", isUsed: true)
         #expect(kept == expected)
         #expect(try apply(.registrationFailed(forgetsKey: true), to: registering) == IdentityRecord(appID: appID))
-        // The service knows a device for which it made a decision.
+        // The service decided about the device, so it knows the key, and the record keeps it.
         let rejected = try apply(
             .registrationFailed(forgetsKey: false), to: apply(.pending(device, at: UnixTime(1)), to: registering))
         #expect(rejected.journal == .registration(old, isSent: true) && rejected.deviceID == nil)

@@ -90,7 +90,7 @@ import Testing
         let phone = Phone()
         await phone.network.plan(.answerLate, at: 0)
         try await phone.launch().registerDevice(appID: Phone.app)
-        // The answer took 100 of the 90 seconds.
+        // The answer took 100 seconds, but the challenge lives for 90.
         #expect(await phone.service.count(.challenge) == 2)
         #expect(await phone.service.count(.register) == 1)
     }
@@ -137,7 +137,8 @@ import Testing
         }
         _ = try? await sdk.registerDevice(appID: Phone.app)
         let sent = await registers(phone)
-        // First with the chain, then without it if the proof may suffice, and then with a new key and its chain.
+        // The SDK sends the chain first. If the proof may suffice, it then sends the proof alone. At last it sends a new key with
+        // its chain.
         #expect(sent.map { $0.keyAttestation != nil } == (hasProof ? [true, false, true] : [true, true]))
         #expect(sent.first?.publicKeyText != sent.last?.publicKeyText && phone.keys.created == 2)
     }

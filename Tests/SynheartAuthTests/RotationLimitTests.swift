@@ -39,7 +39,7 @@ import Testing
         later.lastCopy = pending.lastCopy.map { $0 + 365 * 86_400 }
         record.journal = .rotation(later)
         phone.storage.put(record.bytes, RecordName(record.appID))
-        // The copy was sent before the service's answer, so it is not younger than that.
+        // The SDK sent the copy before the service's answer, so the copy is at least as old as that answer.
         let error = await expectError(.rotationFailed) { try await sdk.rotateKey(appID: Phone.app) }
         #expect(error?.retryAfter == .seconds(901))
         phone.clock.advance(.seconds(901))
@@ -78,7 +78,7 @@ import Testing
         phone.attestation.loseHandles()
         let request = TransportRequest(
             method: "GET", url: "\(SendTests.api)/v1/pay", headers: HeaderFields(), body: [])
-        // The first attempt finds that the service kept the old key, and gives the earlier rotation up.
+        // The first attempt finds that the service kept the old key, and abandons the earlier rotation.
         await expectError(.rotationFailed) { try await sdk.send(request, appID: Phone.app) }
         #expect(try await sdk.send(request, appID: Phone.app).status == 200)
     }

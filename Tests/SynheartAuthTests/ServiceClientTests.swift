@@ -111,7 +111,7 @@ import Testing
             let answer = TransportResponse(status: status, headers: headers, body: body.bytes)
             return try await outcome(of: answer).offset?.milliseconds
         }
-        // The test clock is 1000 seconds later than this number: at 1,767,226,600.
+        // The test clock is at 1,767,226,600, and the server's time is 50 seconds later.
         #expect(try await offset(200, "1767226650") == 50_000)
         #expect(try await offset(401, "1767226650") == 50_000)
         #expect(try await offset(400, nil) == 100_000)

@@ -224,7 +224,7 @@ import Testing
         let (phone, sdk, _) = try await registered()
         await phone.service.setPolicy { ($0.reattests, $0.rebinds) = (true, true) }
         phone.attestation.loseHandles()
-        // The refused copy, the challenge, then the copy whose answer is lost.
+        // Message 0 is the refused copy, message 1 the challenge, and message 2 the copy whose answer is lost.
         await phone.network.plan(.answerDropped, at: 2)
         try await sdk.rotateKey(appID: Phone.app)
         #expect(try await rotations(phone).count == 2)
@@ -239,7 +239,7 @@ import Testing
         let (phone, sdk, _) = try await registered()
         await phone.service.setPolicy { ($0.rebinds, $0.assertionPrefixes) = (true, ["/auth/v1"]) }
         phone.attestation.loseHandles()
-        // The refused copy, the challenge, then the copy whose answer is lost, and the attempts after it.
+        // Message 0 is the refused copy, message 1 the challenge, message 2 the copy whose answer is lost. Further attempts follow.
         for index in 2...4 { await phone.network.plan(index == 2 ? .answerDropped : .requestDropped, at: index) }
         await expectError(.networkError) { try await sdk.rotateKey(appID: Phone.app) }
         phone.clock.advance(.seconds(3600))
@@ -259,7 +259,7 @@ import Testing
         await phone.service.setPolicy { ($0.rebinds, $0.assertionPrefixes) = (true, ["/auth/v1"]) }
         phone.attestation.loseHandles()
         await phone.network.plan(.requestDropped, at: 2)
-        // The service refuses an assertion by the new App Attest key, so it does not know it.
+        // The service refuses an assertion by the new App Attest key, so it does not know that key.
         let error = await expectError(.rotationFailed) { try await sdk.rotateKey(appID: Phone.app) }
         #expect(error?.recovery == .retry && error?.retryAfter ?? .zero > .seconds(50 * 60))
         phone.clock.advance(.seconds(76 * 60))

@@ -79,7 +79,7 @@ import Testing
         await phone.service.edit(id) { $0.status = .revoked }
         let error = await expectError(.deviceRevoked) { try await sdk.rotateKey(appID: Phone.app) }
         #expect(error?.recovery == .reset)
-        // A new registration must not happen: it would undo the revocation.
+        // The SDK must not register again, because that would undo the revocation.
         #expect(try await sdk.registerDevice(appID: Phone.app).deviceId == id)
         try await sdk.resetDeviceIdentity(appID: Phone.app, reason: .serverInstructed)
         #expect(try await sdk.registerDevice(appID: Phone.app).deviceId != id)

@@ -266,10 +266,10 @@ import Testing
         struct State: Sendable {
             var isLying = false
             var canariesWork = true
-            /// The suspicious answers since the last working signature.
+            /// The times of the suspicious answers since the last working signature.
             var suspicions: [Duration] = []
             var canariesWorked = false
-            /// There is a new key, so the old one was dropped.
+            /// Whether the SDK dropped the old key and made a new one.
             var isGivenUp = false
         }
 

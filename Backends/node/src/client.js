@@ -37,7 +37,7 @@ export class Client {
   exchange(method, path, headers, body) {
     return new Promise((resolve, reject) => {
       const failed = (error) => {
-        // The service may have restarted: what else is kept is as old.
+        // The service may have restarted: drop the other idle connections too.
         for (const socket of Object.values(this.#options.agent.freeSockets).flat()) socket.destroy();
         reject(error);
       };

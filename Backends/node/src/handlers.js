@@ -2,15 +2,15 @@
 
 import { isReserved, separated } from "./verifier.js";
 
-/** What was found about a request: of its own object, so that no header can claim it. */
+/** The result for each request object. It is not in the request, so that no header can claim it. */
 const found = new WeakMap();
 
-/** What the handler before found: `identity` and `observed`; undefined for a request that was not verified. */
+/** The result for a request: `identity` and `observed`; undefined for a request that was not verified. */
 export function verification(request) {
   return found.get(request);
 }
 
-/** Who signed the request, undefined in observe mode. */
+/** The device that signed the request; undefined in observe mode. */
 export function identity(request) {
   return found.get(request)?.identity;
 }
@@ -21,7 +21,7 @@ export function middleware(verifier) {
     // Outside Express, `next(error)` runs the handler behind this one. So an error of the library's own is a refusal too.
     verifyIncoming(verifier, request).catch((error) => verifier.impossible(`an error of the library: ${error?.stack}`)).then((result) => {
       if (result === undefined) return;
-      // Behind the `catch`: an error of the handlers behind this one must not run them again.
+      // After the `catch`: an error of the handlers behind this one must not run them again.
       if (!result.refusal) return next();
       const { status, headers, body } = result.refusal;
       response.writeHead(status, headers);
@@ -31,7 +31,7 @@ export function middleware(verifier) {
 }
 
 async function verifyIncoming(verifier, request) {
-  // Under HTTP/2 nothing tells before the end whether there is a body.
+  // HTTP/2 does not tell before the end of the stream whether there is a body.
   if (request.httpVersionMajor !== 1) return verifier.impossible("this handler is for HTTP/1: let a proxy end HTTP/2");
   const lines = [];
   for (let index = 0; index < request.rawHeaders.length; index += 2) {
@@ -63,8 +63,7 @@ async function verifyIncoming(verifier, request) {
 /**
  * The whole body, which is put back for the next reader. Null if it is over the limit, undefined if the client left.
  *
- * What is put back must be put back before the stream ends. So the end is read from `complete`, and never by a `read` that finds
- * nothing.
+ * The body must be put back before the stream ends. So `complete` tells the end of the body, and not a `read` that returns nothing.
  */
 function read(request, limit) {
   return new Promise((resolve) => {
@@ -82,7 +81,7 @@ function read(request, limit) {
         parts.push(part);
         size += part.length;
         if (size > limit) {
-          // What is left of it is thrown away.
+          // Discards the rest of the body.
           done(null);
           request.resume();
           return;
@@ -99,7 +98,7 @@ function read(request, limit) {
 }
 
 /**
- * A fetch-style handler around another one, which is called with the request and what was found.
+ * A fetch-style handler around another one, which is called with the request and the result.
  *
  * `target` gives the target as it came over the wire, where the server has it: the URL of a `Request` is normalised. `peer` gives the
  * address of the other end, for trusted proxies.

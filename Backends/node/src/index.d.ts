@@ -17,7 +17,7 @@ export interface Identity {
   readonly keyAgeSeconds: number;
 }
 
-/** A request that may pass. Without `identity` it is observe mode, and `observed` is the code that it would have been refused with. */
+/** A request that may pass. In observe mode it may have no `identity`: `observed` is then the code of the refusal. */
 export interface Verification {
   readonly identity: Identity | undefined;
   readonly observed: string | undefined;
@@ -82,25 +82,25 @@ export function middleware(
   verifier: Verifier,
 ): (request: IncomingMessage, response: ServerResponse, next: (error?: unknown) => void) => void;
 
-/** A fetch-style handler around another one, which is called with the request and what was found. */
+/** A fetch-style handler around another one, which is called with the request and the result. */
 export function verified<More extends unknown[]>(
   verifier: Verifier,
   handler: (request: Request, found: Verification, ...more: More) => Response | Promise<Response>,
   options?: {
-    /** The target as it came over the wire, where the server has it. By default the URL's, which is normalised. */
+    /** The target as it came over the wire, where the server has it. The default is the target of the URL, which is normalised. */
     target?: (request: Request, ...more: More) => string;
     /** The address of the other end, for `trustedProxies`. */
     peer?: (request: Request, ...more: More) => string | undefined;
   },
 ): (request: Request, ...more: More) => Promise<Response>;
 
-/** What the handler before found; undefined for a request that was not verified. */
+/** The result for a request; undefined for a request that was not verified. */
 export function verification(request: object): Verification | undefined;
 
-/** Who signed the request, undefined in observe mode. */
+/** The device that signed the request; undefined in observe mode. */
 export function identity(request: object): Identity | undefined;
 
-/** What a token says. */
+/** The content of a token. */
 export interface DeviceToken {
   readonly deviceID: string;
   readonly appID: string;
@@ -119,7 +119,7 @@ export interface DeviceToken {
 export interface TokenVerifierOptions {
   /** The expected `iss`: the service's public origin. */
   issuer: string;
-  /** This backend's own audience, exactly. */
+  /** The audience of this backend. It must match exactly. */
   audience: string;
   /** Where the keys are; `<issuer>/auth/v1/.well-known/jwks.json` if it is not named. */
   jwksURL?: string;

@@ -9,7 +9,7 @@ const TOKEN_LIMIT = 8192;
 const LIFE = 600;
 // Seconds. A set is read again when it is older than its max-age, within these bounds.
 const [SHORTEST, USUAL, LONGEST] = [60, 300, 3600];
-// Seconds for which an old set still counts while the service cannot be reached.
+// Seconds for which an old key set stays valid while the service cannot be reached.
 const STALE = 3600;
 // Seconds between two attempts: for a kid that is unknown, and after a failure.
 const [UNKNOWN_PAUSE, FAILURE_PAUSE] = [60, 5];
@@ -111,7 +111,7 @@ class KeySet {
       if (!this.#reading && (this.#askedAt === undefined || now - this.#askedAt >= pause)) {
         this.#reading = this.#read(now).finally(() => (this.#reading = undefined));
       }
-      // One reader at a time: the others would ask the same.
+      // One reader at a time: concurrent ones would fetch the same key set.
       await this.#reading;
     }
     if (this.#readAt === undefined || now - this.#readAt >= this.#life + STALE) {
@@ -141,7 +141,7 @@ class KeySet {
   }
 }
 
-/** The keys that can sign tokens, undefined if this is no key set. Keys of other kinds are not ours to judge. */
+/** The keys that can sign tokens, undefined if this is no key set. Keys of other types are skipped. */
 function keysOf(body) {
   try {
     const listed = JSON.parse(body.toString()).keys;

@@ -1,4 +1,4 @@
-// Asks /verify about a request, and turns the answer into an identity or a refusal. Knows no framework.
+// Asks /verify about a request, and turns the answer into an identity or a refusal. Depends on no framework.
 
 import { createHash, randomUUID } from "node:crypto";
 import { BlockList, isIP } from "node:net";
@@ -14,7 +14,7 @@ const AUTHORITY = /^[\x21-\x2b\x2d-\x7e]{1,300}$/;
 const FIELD = /^[\x20-\x7e]{1,1000}$/;
 const SINGLE = ["x-app-id", "x-device-id", "content-digest"];
 const DICTIONARIES = ["signature-input", "signature"];
-/** Where the service says nothing better. */
+/** Used if the service sends no Retry-After. */
 const RETRY_AFTER = 5;
 
 export class Verifier {
@@ -120,7 +120,7 @@ export class Verifier {
         this.#log.warn(`synheart auth: the auth service did not answer: ${error.code ?? error.name}`);
         continue;
       }
-      // Where the service says when to come back, that is later than a phone waits here.
+      // A Retry-After is longer than a phone waits here.
       if (answer.status < 500 || retryAfter(answer) !== undefined) break;
     }
     return answer;
@@ -163,7 +163,7 @@ function values(headers, name) {
   return headers.filter(([found]) => found.toLowerCase() === name).map(([, value]) => value.replace(/^[ \t]+|[ \t]+$/g, ""));
 }
 
-/** Whether the service is told of a header. Cookies and credentials of the client are not its concern. */
+/** Whether a header is passed on to the service. Cookies and credentials of the client are not. */
 function isAskedAbout(name) {
   name = name.toLowerCase();
   return name.startsWith("x-synheart-") ? !isReserved(name) : SINGLE.includes(name) || DICTIONARIES.includes(name);
@@ -176,8 +176,8 @@ export function isReserved(name) {
 }
 
 /**
- * The lines of headers that were joined with commas. No header of a signed request has a comma in it, but for two dictionaries, so a
- * comma tells that a header was doubled: it arrives doubled at the service, which refuses it.
+ * The lines of headers that were joined with commas. No header of a signed request has a comma in it, except two dictionaries. So a
+ * comma in another header means that the header was repeated. The service gets each part as its own line, and refuses the header.
  */
 export function separated(headers) {
   return headers.flatMap(([name, value]) =>
@@ -195,7 +195,7 @@ function question(method, target, headers, body, [scheme, authority], name) {
   };
 }
 
-/** Whether the headers name one length, and it is the body's. Two framings are how requests are smuggled. */
+/** Whether the headers name one length, and it is the body's. Ambiguous framing allows request smuggling. */
 function isFramed(headers, body) {
   const lengths = values(headers, "content-length");
   if (lengths.length === 0) return true;
@@ -213,7 +213,7 @@ function object(body) {
   }
 }
 
-/** The verdict of a 200, undefined if it is none. */
+/** The verdict in an answer with status 200; undefined if it has none. */
 function passed(body, headers) {
   if (body.verified === false && isText(body.observed, CODE)) return { identity: undefined, observed: body.observed };
   if (body.verified !== true || body.observed != null) return undefined;
@@ -253,7 +253,7 @@ function refused(status, code, message, name, headers = {}) {
   return refusal(status, headers, { error: code, message, request_id: name, server_timestamp: now() });
 }
 
-/** The answer where there is no verdict: the request does not pass. */
+/** The answer if the service gave no verdict: the request does not pass. */
 function unavailable(name, seconds = RETRY_AFTER) {
   return refused(503, "SERVICE_UNAVAILABLE", "The request cannot be verified now.", name, { "Retry-After": String(seconds) });
 }

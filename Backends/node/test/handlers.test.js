@@ -1,4 +1,4 @@
-// What the vectors cannot say: configuration, connections, mistakes in mounting.
+// Tests of what the vectors do not cover: configuration, connections, mistakes in mounting.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";

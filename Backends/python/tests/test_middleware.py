@@ -281,7 +281,7 @@ def flask_view():
 
 
 class Frameworks(WithService):
-    """On real servers."""
+    """The middleware with frameworks on real servers."""
 
     def post(self, port):
         device = str(uuid.uuid4())

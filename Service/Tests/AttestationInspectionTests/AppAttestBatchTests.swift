@@ -179,7 +179,7 @@ import Verification
         options.policy = ["categories": [4]]
         let line = Self.first("attestation") { $0["extensions"]?.object?["apple_bundle_version_01"] == "1" }
         #expect(try verdict(line, options: options)["code"] == "CATEGORY_NOT_ALLOWED")
-        // The policy applies to every line of whatever kind: members of another kind are unknown.
+        // A policy without a kind applies to lines of every kind. For this line, members of another kind are unknown.
         options.policy = ["minimum_security_level": "StrongBox"]
         #expect(try verdict(line, options: options)["code"] == "POLICY_UNREADABLE")
         options.policy = ["key_attestation": ["minimum_security_level": "StrongBox"]]

@@ -132,7 +132,7 @@ import Verification
             var options = VerificationOptions()
             options.rootsPEM = file.options.rootsPEM
             options.policy = ["ios": ios]
-            // As in an evidence file: the line's own values were compared, and override the policy.
+            // As in a recording, the verifier compared the values of the line itself, so they override the policy.
             options.linePoliciesWin = true
             return try EvidenceFormat.attestation.verify(JSONFields(.object(line)), options: options).code
         }

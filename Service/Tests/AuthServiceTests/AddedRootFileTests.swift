@@ -33,7 +33,7 @@ import X509
         let (root, other) = (RootFile(), RootFile())
         let leaf = RootFile(isAuthority: false)
         let issued = RootFile(issuer: (other.key, "Another CA"))
-        // By its names the certificate is self-signed.
+        // The names in this certificate say that it is self-signed, but another key signed it.
         let forged = RootFile(issuer: (other.key, nil))
         let cases: [(String, String)] = [
             ("", "-----BEGIN CERTIFICATE-----"), ("x", "-----BEGIN CERTIFICATE-----"),

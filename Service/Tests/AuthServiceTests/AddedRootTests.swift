@@ -90,7 +90,7 @@ import Testing
     @Test func `a root of receipts vouches for no attestation`() async throws {
         let world = try await Self.production()
         var roots = AddedRoots()
-        // The same certificate with the other setting: the certificate does not show what Apple signs with it.
+        // Adds the same certificate for the other use. The certificate itself does not show which objects Apple signs with it.
         try roots.add(
             PEM.encode(Self.apple.get().attestationRoot, label: "CERTIFICATE"), for: .appleReceipts, at: World.start)
         try await world.service.trust(roots)
@@ -205,7 +205,7 @@ import Testing
         let device = TestDevice(appID: try AppID(World.appID), id: answer.deviceID, key: key)
         #expect(answer.status == .pending)
 
-        // Like a node that does not have the root yet.
+        // Simulates a node that does not have the root yet.
         try await world.service.trust(AddedRoots())
         world.google.publish(try RevocationStatusList(["entries": [:]]))
         await world.service.settlePendingProofs()

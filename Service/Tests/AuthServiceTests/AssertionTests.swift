@@ -386,7 +386,7 @@ struct AssertionTests {
         try await expect(.serviceUnavailable) { try await world.world.verify(request) }
     }
 
-    /// Category App Store, version 9999.
+    /// An extension map with the category App Store and the bundle version 9999.
     private static let map: [UInt8] =
         [0xA2, 0x77] + Array("apple_bundle_version_01".utf8) + [0x64] + Array("9999".utf8) + [0x78, 0x1C]
         + Array("apple_validation_category_01".utf8) + [0x44, 4, 0, 0, 0]

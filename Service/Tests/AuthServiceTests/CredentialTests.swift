@@ -102,7 +102,7 @@ struct CredentialTests {
         let fresh = "Bearer \(try await made(world).text.exposed)"
         let credentials = world.service.credentials
         _ = try await credentials.authenticate(authorization: known, from: world.address)
-        // A malformed credential reads nothing, and is not counted as a failed attempt.
+        // A missing or malformed credential causes no read of the store, and is not counted as a failed attempt.
         for _ in 0..<10 {
             try await expect(.unauthorized) {
                 try await credentials.authenticate(authorization: nil, from: world.address)
@@ -155,7 +155,7 @@ struct CredentialTests {
         try await attempt(fresh, from: world.address)
         world.clock.advance(10)
         try await expect(.unauthorized) { try await attempt(wrong, from: world.address) }
-        // Many ids are still bounded by the address.
+        // Attempts with many different ids are limited by their address.
         for id in 0..<9 {
             try await expect(.unauthorized) { try await attempt("Bearer sya_\(id)_AAAA", from: world.address) }
         }

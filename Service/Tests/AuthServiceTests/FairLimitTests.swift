@@ -110,7 +110,7 @@ struct FairLimitTests {
         try await world.add(World.record(["app_id": "com.example.other"]))
         let (device, neighbour) = (try await world.device(), try await world.device())
         await world.service.updateKnownDevices()
-        // The id exists, and the app has no such device: like an id that the filter wrongly has.
+        // The id exists, but in another app. The service treats it like an id that the filter of known ids contains wrongly.
         let misplaced = RequestDraft(.status).with { $0.appID = try? AppID("com.example.other") }
         func ask() async throws {
             _ = try await world.service.authenticate(try world.signed(device, misplaced), for: .status)

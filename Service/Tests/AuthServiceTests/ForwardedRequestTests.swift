@@ -175,7 +175,8 @@ import Testing
         }
     }
 
-    /// `--body whole` for a gateway that forwards no bodies: without this, a signed empty request would pass with any body.
+    /// With `--body whole`, the received body must agree with the gateway's description. Otherwise, if a gateway forwards no
+    /// bodies, a signed empty request would pass with any body.
     @Test(arguments: [
         ("POST", "5", "none", 0, false), ("POST", "none", "chunked", 0, false), ("POST", "none", "none", 0, false),
         ("POST", "5", "none", 4, false), ("POST", "0", "none", 5, false), ("POST", "0", "none", 0, true),

@@ -95,7 +95,7 @@ struct HistoryTests {
         func expire(minutesBefore: UnixTime, hoursBefore: UnixTime) async throws(StoreError) -> Bool { false }
     }
 
-    /// Answers queries when the test says so.
+    /// A store whose first query waits until the test gives `answer` a value.
     private struct Slow: VerdictHistoryStore {
         let asked = OnceValue<Bool>()
         let answer = OnceValue<Bool>()

@@ -48,7 +48,7 @@ struct InvariantTests {
                 one.device = after
             }
         case 2:
-            // A key of another device, current or former.
+            // Uses a current or former key of another device.
             let taken = others.flatMap { [$0.device.key] + $0.retired }.filter {
                 $0.rawRepresentation != one.device.key.rawRepresentation
             }

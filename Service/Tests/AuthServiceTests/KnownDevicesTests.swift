@@ -190,7 +190,7 @@ struct KnownDevicesTests {
             await bench.stores.interrupt(.knownIDs) { stores in stores.fail(.knownIDs) }
             await bench.known.update()
             await bench.stores.recover()
-            // Registered since the read began.
+            // One more device registers while the read is in progress.
             if ids.count == 1001 { ids.append(try await bench.add()) }
         }
         #expect(ids.allSatisfy(bench.known.mayExist))

@@ -33,7 +33,7 @@ struct LastSeenTests {
         return count
     }
 
-    // The stores refuse more devices at once than one step.
+    // The stores refuse a write with more devices than one step has.
     @Test func `every device is written, in steps`() async throws {
         for device in devices { world.service.seen.record(device, at: world.clock.now) }
         await world.service.writeLastSeen()

@@ -125,7 +125,8 @@ struct ProviderOutageTests {
         #expect(try await world.row(device).status == .pending)
         world.clock.advance(-3 * 86_400)
         await world.service.settlePendingProofs()
-        // What was counted is forgotten, and the retries that were put off are not put off for three days.
+        // Since the clock fell back, the service has forgotten the counted rounds. It also does not postpone the retries for three
+        // days.
         world.clock.advance(3 * 86_400)
         for _ in 0..<Self.lastRounds { await world.service.settlePendingProofs() }
         #expect(try await world.row(device).status == .pending)

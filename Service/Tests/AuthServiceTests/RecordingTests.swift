@@ -292,7 +292,7 @@ struct RecordingTests {
         let stored = try #require(try await world.world.stores.recording(summary.id, of: summary.appID))
         #expect(!String(decoding: stored.sealed, as: UTF8.self).contains("object"))
         try await world.world.add(World.record(["app_id": "com.example.other"]))
-        // Nor can it be opened under another id, or as another app's evidence.
+        // The recording cannot be opened under another id, or as a recording of another app.
         for (id, app) in [("another", summary.appID), (summary.id, try AppID("com.example.other"))] {
             let moved = RecordedRefusal(
                 summary: RecordingSummary(

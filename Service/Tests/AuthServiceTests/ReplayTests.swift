@@ -141,7 +141,7 @@ struct ReplayTests {
         await world.stores.loseHistory(at: world.clock.now)
         world.clock.advance(145)
         try await expect(.serviceUnavailable) { try await world.verify(request.underNewNonce(world.random)) }
-        // Until no such request is fresh any more.
+        // The loss ends when no request that was accepted under the wider window is fresh any more.
         world.clock.advance(200)
         try await world.verify(device)
         try await expect(.serviceUnavailable) { try await world.verify(request.underNewNonce(world.random)) }

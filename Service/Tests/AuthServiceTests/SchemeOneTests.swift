@@ -306,7 +306,7 @@ struct SchemeOneTests {
         let device = try await world.device()
         let draft = RequestDraft().with { $0.nonce = RequestNonce(from: SystemRandom()) }
         try await world.verify(try world.signed(device, draft))
-        // A used nonce. Its claims would have expired two minutes before the others.
+        // The older request has a used nonce. Its claims would have expired two minutes before those of the other requests.
         let older = try world.signed(device, draft.with { $0.ahead = -120 })
         try await expect(.nonceReplay) { try await world.verify(older) }
         try await world.verify(device)

@@ -114,7 +114,7 @@ struct TokenTests {
             "mode": "observe", "signature": ["token_audiences": ["https://inner.example.com", "caf\u{e9}"]],
         ])
         let request = try world.signed(try await world.device())
-        // A verdict would be returned, and observed.
+        // In mode `observe`, a refusal would be an observed verdict. The caller's own error is thrown instead.
         try await expect(.invalidRequest) { try await world.verdict(request, for: audience) }
         guard case .verified = try await world.verify(request) else {
             Issue.record("the request was used up")
@@ -157,7 +157,7 @@ struct TokenTests {
     @Test("no kid begins with a hyphen, which commands would take for an option")
     func kids() async throws {
         let world = try await World()
-        // One thumbprint of 64 begins with one.
+        // One in 64 thumbprints begins with a hyphen, but no key id does.
         for _ in 0..<400 { #expect(try await world.service.signingKeys.rotate(actor: "test").hasPrefix("-") == false) }
     }
 

@@ -5,12 +5,12 @@ import Testing
 
 @testable import AuthService
 
-/// Each attempt to deliver an event is kept with its answer, and only the last ones are.
+/// The store keeps the latest attempts to deliver events, each with its answer.
 @Suite struct WebhookDeliveryRecordTests {
     /// A receiver that gives the answers of the test, in order, and then 200.
     private final class Receiver: WebhookTransport {
         let answers = Locked<[WebhookOutcome]>([])
-        /// What happens before the next answer, once.
+        /// An action that runs once, before the next answer.
         let meanwhile = Locked<(@Sendable () async throws -> Void)?>(nil)
 
         func post(_ request: WebhookRequest) async -> WebhookOutcome {
@@ -45,7 +45,7 @@ import Testing
         return try #require(try await world.stores.link(at: nil)).sequence
     }
 
-    /// Newest first.
+    /// The kept attempts, newest first.
     private var kept: [WebhookDelivery] {
         get async throws { try await world.stores.deliveries(of: webhook.id, limit: 1000) }
     }
@@ -85,7 +85,7 @@ import Testing
         #expect(kept.count == WebhookDelivery.kept && kept.allSatisfy { $0.status == 503 })
         #expect(kept.first?.at == World.start + (rounds - 1) * 900)
         #expect(kept.map(\.at) == kept.map(\.at).sorted(by: >))
-        // Each round tries the oldest events, so those were tried in each.
+        // Each round tries the oldest events, so their last attempt has the number of the last round.
         #expect(kept.map(\.attempt).max() == rounds)
     }
 
@@ -149,7 +149,7 @@ import Testing
         receiver.meanwhile.withLock { action in
             action = {
                 begin.finish()
-                // Until the node stops.
+                // Waits until the node stops.
                 for await _ in never {}
             }
         }

@@ -110,7 +110,7 @@ import Testing
         }
         #expect(givenUp(World.start, World.start + 86_399) == [])
         #expect(givenUp(World.start, World.start + 86_400) == [1])
-        // The service was down for two days: a receiver that fails since a minute gets more time.
+        // The service was down for two days. A receiver that has failed for one minute since then gets more time.
         #expect(givenUp(World.start + 172_800, World.start + 172_860) == [])
         #expect(givenUp(nil, World.start + 172_860) == [])
     }

@@ -144,7 +144,7 @@ import Testing
             let id = try await desk.credential(.viewer, name: text).id
             var pages: [[String]] = []
             for path in [Self.path, Self.path + "/credentials/\(id)/revoke"] {
-                // The list is in the order of the ids, which are random, and the person's own row has a mark.
+                // Sorted, because the list is in the order of the random ids, and the person's own row has an additional tag.
                 pages.append(Markup.tags(await browser.get(path).text).sorted())
             }
             return pages

@@ -93,12 +93,12 @@ import Testing
         let refused = try await browser.submit(Self.path + "/change", Self.sent(broken))
         #expect(refused.status == 400)
         #expect(try JSONValue(parsing: String(Self.draft(in: refused.text).dropLast())) == draft)
-        // The admin API refuses it.
+        // The admin API refuses a record with another app's id.
         let other = fields.map { ($0.0, $0.0 == "record" ? $0.1.replacing(Desk.app, with: "com.example.other") : $0.1) }
         let put = try await browser.submit(Self.path + "/change", Self.sent(other + [("confirm", "yes")]))
         #expect((400..<500).contains(put.status))
         #expect(try JSONValue(parsing: Self.draft(in: put.text)) == JSONValue(parsing: other[0].1))
-        // Somebody else changes the record.
+        // Another person changes the record.
         let others = try await Self.draft(desk) { $0["name"] = "Theirs" }
         #expect(try await browser.submit(Self.path + "/change", others + [("confirm", "yes")]).status == 303)
         for further in [[], [("confirm", "yes")]] {

@@ -19,7 +19,7 @@ import Testing
         return (try #require(answer.body.object), try #require(answer.entityTag))
     }
 
-    /// The fields of the form of a person who begins now, with the record changed.
+    /// The form fields of a person who opens the form now and changes the record.
     private static func draft(
         _ desk: Desk, base: Bool = true, _ change: (inout JSONObject) -> Void
     ) async throws -> [(String, String)] {
@@ -77,13 +77,13 @@ import Testing
         #expect(name?.matches(of: /com\.example\.app/).count == 2)
         #expect(mode?.contains(">yours<") == true && mode?.contains("&quot;observe&quot;") == true)
         #expect(Self.row("enabled", answer.text) == nil)
-        // The author, from the audit log.
+        // The page names the author, whom it reads from the audit log.
         #expect(answer.text.contains("<code>admin:\(id)</code>"))
         let sequence = try #require(
             try await desk.stores.events(app: nil, device: nil, before: nil, limit: 100)
                 .first { $0.event.code == .appChanged }?.sequence)
         #expect(answer.text.contains("/console/audit?app=\(Desk.app)&amp;before=\(sequence + 1)"))
-        // The draft of both is for the version of now.
+        // The draft with both changes is for the current version.
         let form = Self.fields(answer.text)
         #expect(try await me.submit(Self.change, form + [("confirm", "yes")]).status == 303)
         let record = try await Self.record(desk).record

@@ -51,7 +51,7 @@ import Testing
         #expect(sentence.components(upTo: "</p>").contains("<small>2 hours ago</small>"))
         #expect(await browser.get("/console/devices").text.contains("Devices that wait") == false)
         #expect(await browser.get("/console/devices?status=revoked").text.contains("Devices that wait") == false)
-        // The first page of a longer queue does not count it.
+        // For a queue with more than one page, the page does not show the number of devices.
         for _ in 0..<50 { _ = try await desk.addDevice(.pending) }
         let long = await browser.get("/console/devices?status=pending").text
         #expect(!long.contains("Devices that wait"))
@@ -82,7 +82,8 @@ import Testing
         let desk = try await Desk()
         let apps = [Desk.app] + (1...3).map { "com.example.app\($0)" }
         for app in apps.dropFirst() { try await desk.addApp(app) }
-        // The longest waits in the last app, and longer in one of others.
+        // Of the credential's apps, the last one has the device that has waited longest. A device of another app has waited even
+        // longer.
         try await desk.addApp("com.example.other")
         for app in ["com.example.other"] + apps.reversed() {
             _ = try await desk.addDevice(.pending, of: app)

@@ -105,7 +105,7 @@ import Testing
         let next = await browser.get(try #require(answer.location)).text
         #expect(next.contains("The device is revoked."))
         #expect(next.contains("synheart-auth devices revoke --app \(Desk.app) \(device) --reason lost"))
-        // Once.
+        // The page shows the notice only once.
         #expect(await browser.get(try #require(answer.location)).text.contains("The device is revoked.") == false)
     }
 
@@ -137,7 +137,7 @@ import Testing
         let path = "/console/access/credentials/create"
         let token = try await browser.token(at: path)
         let fields = [("name", "Ada"), ("role", "viewer"), ("app", ""), ("days", "7"), ("token", token)]
-        // A preview uses nothing up.
+        // A preview does not use up the token's number.
         #expect(await browser.post(path, fields + [("preview", "yes")]).status == 200)
         #expect(await browser.post(path, fields).text.contains("sya_"))
         let again = await browser.post(path, fields)
@@ -232,7 +232,7 @@ import Testing
             let answer = await browser.get("/console")
             #expect(answer.status == 429 && answer.header("Retry-After") == "1")
             #expect(answer.refusal?.code == .rateLimited && answer.text.contains("<h1>"))
-            // Neither people who sign in nor styles wait.
+            // The sign-in page and the styles do not wait for a place.
             #expect(await browser.get("/console/sign-in").status == 200)
             for id in others.prefix(4) { queue.leave(id) }
             for await isIn in group { #expect(isIn) }

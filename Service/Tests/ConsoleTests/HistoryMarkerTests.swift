@@ -108,9 +108,9 @@ extension MemoryStores {
         let all = await desk.pageText(Self.path)
         #expect(Self.lines(all) == HistoryMarkers.maximum && all.contains("These are the newest."))
         for _ in 0..<1000 { try await Self.append(.deviceRegistered, to: desk, app: Desk.app) }
-        // Events of devices take no room.
+        // Events of devices do not count toward the limit of 50 markers.
         #expect(Self.lines(await desk.pageText(Self.path)) == HistoryMarkers.maximum)
-        // Nor do they hide earlier changes.
+        // Events of devices do not hide earlier changes either.
         let end = try #require(try await desk.stores.link(at: nil)?.sequence)
         await desk.stores.skip(to: end + 5 * AdminRoute.searchedEvents)
         #expect(Self.lines(await desk.pageText(Self.path)) == HistoryMarkers.maximum)

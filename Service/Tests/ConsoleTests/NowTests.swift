@@ -66,7 +66,7 @@ import Testing
             Verdicts(["series": [series("verified", verified), series("CLOCK_SKEW", refused)]]))
         #expect(concerns.isEmpty != isNamed)
         #expect(concerns.allSatisfy { $0.sentence.hasSuffix("most with CLOCK_SKEW.") })
-        // It leads to the versions of the app that are refused so.
+        // Each concern links to the history of the refused app versions.
         let path = "/console/history?period=day&by=version&compare=yes&app=a&code=CLOCK_SKEW"
         #expect(concerns.allSatisfy { $0.path == path })
     }

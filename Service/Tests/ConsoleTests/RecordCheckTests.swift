@@ -38,7 +38,7 @@ import Testing
         let check = await browser.post(Self.path, form.all, check: true)
         let problems = try #require(check.text.components(after: "<div id=\"checked\">"))
         #expect(check.status == 200 && !problems.contains("<span>"))
-        // The other page needs them.
+        // The confirmation page needs the devices and the history.
         #expect(await browser.post(Self.path, form.all).status == 503)
     }
 
@@ -89,7 +89,7 @@ import Testing
         #expect(queue.waiting == 0)
         queue.leave("a")
         #expect(await browser.post(Self.path, form.all, check: true).status == 200)
-        // The person has as many places as without the check that runs.
+        // A running check does not reduce the places of the person.
         let check = PageQueue.place(of: id, isCheck: true)
         #expect(await queue.enter(check, waits: false))
         await withTaskGroup(of: Bool.self) { group in
@@ -136,10 +136,10 @@ import Testing
             }
             let answer = await browser.post(Self.path, json.all)
             #expect(answer.status == 429 && FormFields(answer.text)["record"] == json["record"])
-            // The choices of a conflict are not a draft yet, and its form has the version of now.
+            // The choices of a conflict are not a draft yet, and the form of the conflict has the current version.
             let choice = await browser.post(Self.path, json.all + [("merge", "yes")])
             #expect(choice.status == 429 && !choice.text.contains("name=\"record\""))
-            // The token is checked as ever.
+            // The token is still checked.
             let foreign = await browser.post(Self.path, form.all.filter { $0.0 != "token" })
             #expect(foreign.status == 403 && !foreign.text.contains("Typed"))
             #expect(await browser.get(Self.path).status == 429)

@@ -113,7 +113,7 @@ import Testing
             #expect(answer.status == 400 && answer.text.contains("href=\"#member.\(name)\""))
             #expect(answer.text.contains("id=\"problem.\(name)\" aria-live=\"polite\">An integer from 1 to 600.</p>"))
             #expect(answer.text.matches(of: /aria-invalid="true"/).count == 1)
-            // Its advanced part is open.
+            // The advanced part with the invalid field is open.
             #expect(answer.text.matches(of: /<details open>/).count == 1)
             let again = FormFields(answer.text)
             #expect(again["member.name"] == "Kept")
@@ -217,12 +217,12 @@ import Testing
         #expect(try await browser.confirm(Self.path, Self.hidden(shown.text)).status == 303)
         let record = try await Self.record(desk)
         #expect(record["ios"] == .null && record["android"]?["packages"] == ["com.example.app"])
-        // Neither.
+        // The record would have neither platform.
         form = try await Self.form(browser)
         form["has.android"] = nil
         let refused = await browser.post(Self.path, form.all)
         #expect(refused.status == 400 && refused.text.contains("an app needs a platform"))
-        // A required field of an object that the record has.
+        // The record has the object `ios`, but not its required field.
         form["has.ios"] = "yes"
         let missing = await browser.post(Self.path, form.all)
         #expect(missing.status == 400 && missing.text.contains("href=\"#member.ios.app_ids\""))
@@ -240,7 +240,7 @@ import Testing
         let merged = FormFields(conflict.text)
         #expect(merged["member.name"] == "Theirs" && merged["member.mode"] == "observe")
         #expect(merged["tag"] != mine["tag"])
-        // Both change one member.
+        // Both people change one member.
         theirs = try await Self.form(browser)
         theirs["member.mode"] = "observe"
         theirs["member.name"] = "Again"

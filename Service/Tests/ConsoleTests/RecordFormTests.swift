@@ -8,7 +8,7 @@ import Testing
 
 @testable import Console
 
-/// The fields of an app record, as values: what they say of a record, and the record that they make.
+/// The fields of an app record, as values: the fields of a given record, and the record of given fields.
 @Suite struct RecordFormTests {
     /// The fields that a browser sends for an unchanged form.
     private static func fields(_ form: RecordForm) -> PageFields {
@@ -63,7 +63,7 @@ import Testing
                 record = FullRecord.setting(record, name.split(separator: ".").map(String.init)[...], value)
             }
             record = FullRecord.setting(record, path[...], policy["value"])
-            // Some of them contradict the rest of the full record.
+            // Some values contradict the rest of the full record.
             guard let written = try? Self.written(record) else { continue }
             count += 1
             #expect(try Self.afterForm(written) == written, "\(path) \(policy["value"]?.text() ?? "")")
@@ -232,7 +232,7 @@ import Testing
         let with = try RecordForm(PageFields(fields + [(RecordForm.box("android"), "yes")])).record(over: record)
         #expect(
             with["android"] == ["packages": ["com.example.app"], "certificate_digests": ["x"], "proof": "both"])
-        // Without the box the object is gone, whatever its fields have.
+        // If the box is not ticked, the record does not have the object, whatever its fields contain.
         let without = fields.filter { $0.0 != RecordForm.box("ios") }
         #expect(try RecordForm(PageFields(without)).record(over: record)["ios"] == .null)
     }

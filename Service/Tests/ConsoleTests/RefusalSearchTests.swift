@@ -6,7 +6,7 @@ import Testing
 
 @testable import Console
 
-/// Why a user was refused: by a term from the user, the app or the log.
+/// The search for the reason of a refusal, by a term that the user, the app or the log gives.
 @Suite struct RefusalSearchTests {
     private static let path = "/console/refusals"
     private static let uuid = "0d1c2b3a-4958-4776-8594-a3b2c1d0e9f8"

@@ -31,7 +31,7 @@ import Testing
         .review: [],
     ]
 
-    /// The current step of a page, and the fields that its form carries.
+    /// The current step of a page, and the hidden fields of its form.
     private static func form(_ page: String) throws -> (step: SetUpStep, hidden: [(String, String)]) {
         let hidden = page.matches(of: /<input type="hidden" name="([a-z_]+)" value="([^"]*)">/)
             .map { (String($0.1), String($0.2).replacing("&quot;", with: "\"").replacing("&amp;", with: "&")) }
@@ -190,7 +190,7 @@ import Testing
             let answer = try await browser.submit(
                 Self.path, hidden + fields + [("step", step.rawValue), ("go", go)])
             #expect(answer.status == (go == "next" ? 400 : 200))
-            // Which fields are marked differs.
+            // The marked fields differ, so their tags are not compared.
             return Markup.tags(answer.text).filter { tag in
                 !["input", "textarea", "select"].contains { tag.hasPrefix($0) }
             }

@@ -98,7 +98,7 @@ import Testing
         let passed = try #require(parts.components(after: "Delivered, or given up")).components(upTo: "terminal")
         #expect(waiting.contains(next) && !waiting.contains(past))
         #expect(passed.contains(past) && !passed.contains(next))
-        // Only its own codes: a sign-in is not one of them.
+        // The page shows only events with the webhook's codes. The code of a sign-in is not one of them.
         #expect(!page.contains("console.signed_in"))
         let again = "/console/access/webhooks/\(webhook.id)/resend?after=\(end - 1)"
         #expect(passed.contains("href=\"\(again)\"") && !waiting.contains("/resend?"))

@@ -5,7 +5,8 @@ import SoftwareDevice
 import StrictJSON
 import Testing
 
-/// A vendor's new root on channel `production`: refused and counted, added by SIGHUP, accepted with its label, in one process.
+/// A vendor's new root on channel `production`. The service refuses it and counts the refusals. After the operator adds the root
+/// and sends SIGHUP, the same process accepts it and labels the devices.
 @Suite struct AddedRootsTests {
     let folder: TemporaryFolder
     private let app = "com.example.app"

@@ -29,7 +29,7 @@ import Testing
     @Test func `nothing makes a new database where one is gone`() async throws {
         let database = folder.path("db.sqlite")
         let service = try await RunningService(database: database)
-        // The process is killed, so its log is left too.
+        // A killed process leaves the files beside the database behind.
         service.kill()
         for file in [database, database + ".key"] { try FileManager.default.removeItem(atPath: file) }
         let example = try await Binary.run(["apps", "example", "--authority", folder.path("authority.pem")])
@@ -43,11 +43,12 @@ import Testing
             let text = result.output + result.errors
             #expect(text.contains("db.sqlite is gone, and its claims are still in"), "\(text)")
             #expect(!FileManager.default.fileExists(atPath: database))
-            // A new key would be in the way of the old one.
+            // A new key file would be in the place where the operator restores the old one.
             #expect(!FileManager.default.fileExists(atPath: database + ".key"))
         }
         try FileManager.default.moveItem(atPath: database + "-claims", toPath: folder.path("claims"))
-        // A folder that cannot be read may have claims. Root can read every folder, but not through a link that leads nowhere.
+        // A folder that cannot be read may contain claims. Root can read every folder, so the test uses a link whose target does
+        // not exist.
         try FileManager.default.createSymbolicLink(
             atPath: database + "-claims", withDestinationPath: folder.path("nowhere"))
         let unreadable = try await serve(database)

@@ -19,7 +19,7 @@ import Testing
         try await Binary.run(arguments, input: input, environment: environment)
     }
 
-    /// The environment of a credential for the app alone.
+    /// The environment variables for the admin API, with a new credential for this app only.
     private func remote(_ service: RunningService, _ role: String) async throws -> [String: String] {
         let created = try await run(
             ["credentials", "create", "--name", role, "--role", role, "--app", Self.app, "--json"] + database)
@@ -46,7 +46,8 @@ import Testing
         }
         #expect(ids.count == 4)
 
-        // Half of the fleet by a query, through the service: a dry run first, then exactly its devices.
+        // Through the service, a query selects half of the fleet. A dry run comes first. The run then changes exactly the devices
+        // that the dry run counted.
         let viewer = try await remote(service, "viewer")
         let operators = try await remote(service, "operator")
         let resume = folder.path("run")
@@ -68,7 +69,7 @@ import Testing
             ["devices", "reject", "--app", Self.app, "--where", "platform=android", "--resume", resume], operators)
         #expect(other.status == 2 && other.errors.contains("of another run"), "\(other.errors)")
 
-        // All from a file, on the database.
+        // On the database, a file names all devices.
         let file = try write("# of the incident\n" + ids.joined(separator: "\n") + "\n\n", to: "ids")
         let all = try await run(revoke + ["--from", file, "--json"] + database)
         #expect(all.status == 0, "\(all.errors)")

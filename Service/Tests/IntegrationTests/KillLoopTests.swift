@@ -68,7 +68,7 @@ import Testing
     }
 }
 
-/// Runs an action once, at the n-th count.
+/// Runs an action once, at the n-th call of `count`.
 private final class Trigger: @unchecked Sendable {
     // Unchecked: the lock guards `left`.
     private let lock = NSLock()

@@ -2,7 +2,7 @@ import Foundation
 import StrictJSON
 import Testing
 
-/// `synheart-auth playintegrity open-keys`, with a file that is encrypted as Play Console does it.
+/// `synheart-auth playintegrity open-keys`, with a file that is encrypted in the same way as Play Console's.
 @Suite struct OpenKeysTests {
     let folder: TemporaryFolder
     let vectors: JSONObject

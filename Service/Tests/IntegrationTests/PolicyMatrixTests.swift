@@ -369,7 +369,7 @@ private final class Life: Sendable {
                 try await change(policy)
             }
             try await useEverything(apiStatus: setting.apiStatus)
-            // Long after the last rotation.
+            // `maintain` must rotate: the last rotation is now 91 days ago.
             world.clock.move(91 * 86_400)
             try await perform("maintain") { try await sdk.maintain(appID: app) }
             try await useEverything(apiStatus: setting.apiStatus)

@@ -34,7 +34,7 @@ import Testing
         let summary = try #require(recordings.first?.object)
         #expect(summary["code"] == "UNTRUSTED_CHAIN" && summary["step"] == "certificate-chain")
         let id = try #require(summary["id"]?.string)
-        // The group's first name works too.
+        // `evidence`, the former name of the command group, works too.
         let former = try await run("evidence", "list", "--app", app, "--database", database, "--json")
         #expect(former.status == 0 && former.output == listed.output, "\(former.errors)")
         let file = folder.path("refusal.json")
@@ -70,7 +70,7 @@ import Testing
         let verify = ["attestation", "verify", object, "--format", "app-attest-attestation"]
         let refused = try await Binary.run(verify + ["--save-recording", file])
         #expect(refused.status == 1)
-        // The option's first name works too.
+        // `--save-evidence`, the former name of the option, works too.
         let former = folder.path("former.json")
         #expect(try await Binary.run(verify + ["--save-evidence", former]).status == 1)
         #expect(try await run("attestation", "replay", former).status == 0)

@@ -94,8 +94,8 @@ final class RunningService: Sendable {
         if environment["LD_PRELOAD"] == nil {
             process.executableURL = Binary.url
         } else {
-            // Start by `env`: libfaketime adds variables to the environment when it is loaded, and then Swift does not find the
-            // arguments behind it. When `env` executes the binary, the variables already exist.
+            // Starts the binary through `env`. libfaketime adds environment variables when it is loaded. Swift then no longer finds
+            // the arguments. If `env` executes the binary, the variables already exist.
             process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
             process.arguments?.insert(Binary.url.path, at: 0)
         }

@@ -32,7 +32,7 @@ import Testing
         try #require(added.status == 0, "\(added.errors)")
     }
 
-    /// Checks that each call of the SDK fails with this code, and that none changes the device's state.
+    /// Checks that each call of the SDK fails with `MISDIRECTED_REQUEST`, and that none changes the device's state.
     private func expectRefused(_ device: SoftwareDevice, at origin: String) async throws {
         let before = try await device.sdk.state(appID: Self.app)
         func expectMisdirected(_ call: () async throws -> Void) async {
@@ -79,7 +79,7 @@ import Testing
             #expect(reason.contains("signed for \(origin)") && reason.contains(wrong), "\(reason)")
         }
 
-        // The correct origin, in addition to the wrong one.
+        // The service now knows the correct origin too, in addition to the wrong one.
         let third = try await RunningService(
             database: database, port: port, arguments: ["--public-origin", wrong],
             environment: ["SYNHEART_AUTH_OTHER_ORIGINS": origin])

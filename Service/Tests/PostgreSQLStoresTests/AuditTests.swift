@@ -32,7 +32,7 @@ extension AgainstPostgreSQL {
             let server = try await PostgreSQLServer.shared()
             let url = try server.database()
             let node = try await open(url)
-            // The state after a node that ended right after its commit.
+            // Simulates a node that ended right after its commit: the event is stored, but not yet in the chain.
             try server.sql(
                 "INSERT INTO audit_waiting (code, at, actor, detail) VALUES ('security.event', 1, 'é 🔑', '{}')", in: url
             )

@@ -255,7 +255,7 @@ extension AgainstPostgreSQL {
 
         @Test func `a revocation that no replica has is not confirmed by the next call`() async throws {
             let (primary, replica) = try synchronous()
-            // A user without special rights.
+            // Creates a user without special rights.
             try primary.sql("CREATE ROLE poor LOGIN")
             try primary.sql("CREATE DATABASE poor OWNER poor")
             let url = primary.url("poor").replacing("auth@", with: "poor@")
@@ -290,7 +290,7 @@ extension AgainstPostgreSQL {
 
         @Test func `a commit that stopped waiting for a replica throws, whoever cancelled it`() async throws {
             let (primary, replica) = try synchronous()
-            // A setting that would hide the server's warning.
+            // Unless a session overrides this setting of the role, it hides the server's warning.
             try primary.sql("ALTER ROLE auth SET client_min_messages = error")
             let stores = try await open(primary.url())
             let device = try sampleDevice()

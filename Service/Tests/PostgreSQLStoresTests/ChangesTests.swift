@@ -57,7 +57,7 @@ extension AgainstPostgreSQL {
                 try #require(try await pair.one.devices.device(pair.device.deviceID, of: pair.device.appID))
             }
             #expect(try await mayHaveRotated(try read()) == false)
-            // A fact has no version.
+            // A raised fact, such as the scheme, does not change the device's version.
             #expect(try await pair.one.devices.raise(.scheme(.two), of: pair.device.deviceID, app: pair.device.appID))
             #expect(try await mayHaveRotated(pair.device) == false)
             let key = DevicePublicKey(P256.Signing.PrivateKey().publicKey)
@@ -66,7 +66,7 @@ extension AgainstPostgreSQL {
             var rotated = try await read()
             #expect(rotated.key == key)
             #expect(try await mayHaveRotated(rotated) == false)
-            // A restored database may give a version again, to another key.
+            // A restored database may use the same version again, for another key.
             rotated.key = pair.device.key
             #expect(try await mayHaveRotated(rotated))
             try await pair.revoke()

@@ -91,7 +91,7 @@ extension AgainstPostgreSQL {
             var options = PostgreSQLStores.Options.patient
             options.maximumClaims = 10
             let stores = try await open(url, options: options)
-            // The size is measured below, and not in between.
+            // Stops the sweeper, so that only the test measures the size, below.
             stores.sweeper?.finish()
             let claims = (0..<5000).map { _ in sampleClaim(device) }
             try await withThrowingDiscardingTaskGroup { group in
@@ -175,7 +175,7 @@ extension AgainstPostgreSQL {
                 var history = ClaimHistory(
                     loss: HistoryLoss(
                         around: readings.map { $0...$0 }, clocksApart: ClaimHistory.clockTolerance, lease: 0))
-                // Expired claims are lost too, by the clock of any node.
+                // Claims that had expired by the clock of any node are lost too.
                 history.recall(purgedTo: readings[2] - ClaimHistory.clockTolerance)
                 let marked = """
                     UPDATE claim_history SET lost_from = '{}', lost_to = '{}', runs_from = '{}', runs_to = '{}',
@@ -263,7 +263,7 @@ extension AgainstPostgreSQL {
             let before = try await here.setKeeper(Self.redis, actor: "test")
             #expect(before.place == .postgresql)
             await #expect(throws: StoreError.self) { try await claim([sampleClaim(device)], on: here, at: now) }
-            // A node that makes no second claims may have used the Redis.
+            // Simulates a node that may have used the Redis without making second claims.
             try server.sql("UPDATE claim_keeper SET settles_at = \(now.seconds + 600)", in: url)
             #expect(try await here.setKeeper(.postgresql, actor: "test").place == Self.redis)
             #expect(isLost(try await claim([sampleClaim(device)], on: here, at: now)))
@@ -413,7 +413,7 @@ extension AgainstPostgreSQL {
             for date in [first, first + 1800, last, last + 60] {
                 #expect(isLost(try await claim([wrong], on: stores, at: date)))
             }
-            // Dates whose claims are in different tables of the ring, at any time of day.
+            // The claims of these two dates are in different tables of the ring, at any time of day.
             #expect(try await claim([sampleClaim(device)], on: stores, at: now + 30_000) == .claimed)
             #expect(try await claim([sampleClaim(device)], on: stores, at: last + 3408) == .claimed)
             await stores.close()

@@ -6,7 +6,7 @@ import Testing
 @testable import PostgreSQLStores
 
 extension AgainstPostgreSQL {
-    /// The unclaimed end under an id that stays, for the part of a Cluster that was replaced.
+    /// The unclaimed end after one part of a Cluster was replaced, while the id of the history stays.
     @Suite
     struct ClusterPartTests {
         private static let redis = ClaimPlace("redis+cluster://h:6379/0?prefix=p:")
@@ -50,7 +50,7 @@ extension AgainstPostgreSQL {
             for reading in readings { #expect(reading + 5 <= found) }
             #expect(abs(found - 5 - SystemClock().now.seconds) <= 2)
             #expect(try await watch(nodes[0]).isCurrent(before))
-            // A reading was far ahead.
+            // Simulates an earlier reading that was far ahead.
             let ahead = SystemClock().now.seconds + 1000
             try server.sql("UPDATE claim_keeper SET mark = \(ahead)", in: url)
             #expect(try await end(nodes[0]) == ahead + 5)
@@ -71,7 +71,7 @@ extension AgainstPostgreSQL {
         {
             let stores = try await node()
             #expect(try await end(stores) != nil)
-            // Nodes that only look, or are configured for another store, make no claims.
+            // Nodes that only read the id, or are configured for another store, make no claims.
             try readAsUnbound("NULL")
             try readAsUnbound("'postgresql'")
             #expect(try await end(stores) != nil)
@@ -110,7 +110,8 @@ extension AgainstPostgreSQL {
                 try server.sql("SELECT read_claim_keeper('\(Self.redis)', \(Self.clock) + \(ahead), 30)", in: url)
                 #expect(try await end(stores) != nil)
             }
-            // It took its reading up to a lease before it compares the clocks.
+            // The node may have taken its reading up to a lease before it compares the clocks. So a reading that is 34 s old still
+            // leaves a record.
             try server.sql("SELECT read_claim_keeper('\(Self.redis)', \(Self.clock) - 34, 30)", in: url)
             #expect(try await end(stores) == nil)
             await stores.close()
@@ -119,7 +120,7 @@ extension AgainstPostgreSQL {
         @Test func `after a node settled PostgreSQL there is none for a while, under any id`() async throws {
             let stores = try await node()
             let rest = "SELECT settles_at - \(Self.clock) FROM claim_keeper"
-            // By a wrong clock nothing is recorded.
+            // A node with a wrong clock records nothing.
             for ahead in [-40, 40] {
                 let answer = try server.sql("SELECT settle_claim_keeper(\(Self.clock) + \(ahead), 30)", in: url)
                 #expect(abs((Int(answer) ?? 0) - ahead) <= 1)
@@ -129,7 +130,7 @@ extension AgainstPostgreSQL {
             #expect((660...670).contains(Int(try server.sql(rest, in: url)) ?? 0))
             #expect(try await end(stores) == nil)
             #expect(try #require(try await watch(stores).renew(try watch(stores).current())).unclaimedEnd == nil)
-            // A record that is recent enough stays.
+            // A record of a later time stays.
             try server.sql("UPDATE claim_keeper SET settles_at = \(Self.clock) + 5000", in: url)
             try await watch(stores).settle()
             #expect(Int(try server.sql(rest, in: url)) ?? 0 > 4900)

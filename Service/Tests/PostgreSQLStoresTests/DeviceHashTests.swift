@@ -23,7 +23,7 @@ extension AgainstPostgreSQL {
             let (device, later) = (try sampleDevice(), DeviceID(from: SystemRandom()))
             try await stores.add(device)
             await stores.close()
-            // The step of the tables is undone, and those after it.
+            // Undoes the migration that added the hashes, and all later ones.
             try server.sql(
                 """
                 DROP INDEX devices_by_hash;
@@ -34,7 +34,7 @@ extension AgainstPostgreSQL {
                 DELETE FROM synheart_auth_schema WHERE version >= 13
                 """, in: url)
             #expect(try await PostgreSQLStores.migrate(url))
-            // Such as a node of the previous version does, which knows no hash.
+            // Inserts a device as a node of the previous version does, which does not know the hash.
             let columns = DeviceRecord.columns.filter { $0 != "device_id" }.joined(separator: ", ")
             try server.sql(
                 "INSERT INTO devices (device_id, \(columns)) SELECT '\(later)'::uuid, \(columns) FROM devices", in: url)

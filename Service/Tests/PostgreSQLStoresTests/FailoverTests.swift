@@ -68,7 +68,7 @@ extension AgainstPostgreSQL {
             try await eventually { guard await watch.read() else { throw StoreError(.unavailable, "no answer yet") } }
         }
 
-        /// The outcome for a fresh request once requests are judged again. The time of a lease is no loss.
+        /// The outcome for a fresh request once requests are judged again. A wait of at most a lease is not treated as a loss.
         private func judged(_ made: ReplayClaim, by node: PostgreSQLStores) async throws -> ClaimOutcome {
             while true {
                 let outcome = try await eventually { try await claim(made, by: node, ahead: 40) }
@@ -120,7 +120,7 @@ extension AgainstPostgreSQL {
                 return
             }
             #expect(try await isKept(one))
-            // The dates of before are judged, too: nothing is lost.
+            // Requests dated before the failover are judged too, because no claim is lost.
             #expect(try await claim(sampleClaim(device), by: one, ahead: -20) == .claimed)
             for node in [one, other] {
                 for made in claims {
@@ -135,7 +135,7 @@ extension AgainstPostgreSQL {
             let (one, other) = (try await node(), try await node())
             #expect(try await claim(sampleClaim(device), by: one, ahead: 0) == .claimed)
             let lost = try await lose(by: other)
-            // The first node finds its claims. Nothing is judged before the other one had its time to look.
+            // The first node finds its claims. But no request is judged before the other node had time to look for its own claims.
             let outcome = try await eventually { try await claim(lost, by: one, ahead: 40) }
             #expect(outcome != .claimed)
             #expect(try replica.sql("SELECT judged_at > 0 FROM claim_history") == "t")
@@ -156,7 +156,8 @@ extension AgainstPostgreSQL {
             let claims = (0..<8).map { _ in sampleClaim(device) }
             for made in claims { #expect(try await claim(made, by: node, ahead: 40) == .claimed) }
             try failOver()
-            // As if its transaction had committed last: of transactions that run at once, a later one may be acknowledged first.
+            // Simulates that the first claim committed last, and was lost. Of concurrent transactions, the last one to commit may
+            // be acknowledged first.
             let digits = [claims[0].high, claims[0].low].map { half in
                 let digits = String(half, radix: 16)
                 return String(repeating: "0", count: 16 - digits.count) + digits
@@ -171,7 +172,7 @@ extension AgainstPostgreSQL {
             try waitForReplica()
             let node = try await node()
             #expect(try await claim(sampleClaim(device), by: node, ahead: 0) == .claimed)
-            // As if other claims had been made on another timeline.
+            // Simulates claims that were made on another timeline.
             try primary.sql("UPDATE claim_history SET identity = regexp_replace(identity, ':[^:]*', ':00000000')")
             try failOver()
             #expect(try await !isKept(node))

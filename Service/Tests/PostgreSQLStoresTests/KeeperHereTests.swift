@@ -74,7 +74,7 @@ extension AgainstPostgreSQL {
                 futureWindow: futureWindow, tag: nil)
         }
 
-        /// Whether requests dated ahead are judged at once: the whole interval covers them for 35 s, and no other one does.
+        /// Whether a request dated 60 s ahead is judged at once. Only the whole interval would refuse it, for 35 s.
         private func isShort(_ here: PostgreSQLStores) async throws -> Bool {
             let date = SystemClock().now.seconds + 60
             switch try await claim(sampleClaim(device), on: here.replay, at: date) {
@@ -104,7 +104,7 @@ extension AgainstPostgreSQL {
                     sampleClaim(device), on: here.replay, at: date, now: UnixTime(before - 1000), futureWindow: window)
                 #expect(outcome == .historyLost(retryAfter: last + 1 - date), "dated \(date)")
             }
-            // What had expired in the Redis is gone too: a clock that steps back does not find it free.
+            // Claims that had expired in the Redis are gone too. They must not seem free to a clock that steps back.
             let stepped = UnixTime(before - 1000)
             #expect(try await claim(sampleClaim(device), on: here.replay, at: first - 1, now: stepped) == .expired)
             for date in [last + 1, last + 40] {
@@ -128,7 +128,7 @@ extension AgainstPostgreSQL {
 
         @Test func `the last date that is refused is no earlier than any reading of a node before it`() async throws {
             let (there, here) = try await nodes()
-            // The clock was a little ahead.
+            // Simulates a reading of a clock that was 20 s ahead.
             let mark = SystemClock().now.seconds + 20
             try server.sql("UPDATE claim_keeper SET mark = \(mark)", in: url)
             try renewLease()
@@ -155,7 +155,7 @@ extension AgainstPostgreSQL {
             #expect(try await claim(late, on: here.replay, at: date) == .taken(late))
             #expect(try await claim(new, on: here.replay, at: date) == .claimed)
             #expect(try await claim(new, on: second, at: date) == .taken(new))
-            // A request of a date that is refused here may have been accepted there.
+            // PostgreSQL refuses a request of this date, because the Redis may have accepted it.
             let last = try #require(try closed()).upperBound
             #expect(try await claim(sampleClaim(device), on: second, at: last) == .historyLost(retryAfter: 1))
             for node in [there, here] { await node.close() }
@@ -247,16 +247,17 @@ extension AgainstPostgreSQL {
             try await keepThere(here)
             #expect(try await claim(taken, on: try watch(there).secondClaims, at: date) == .taken(taken))
             try await watch(there).read()
-            // The Redis lacks the id, so the node names one, under which the Redis refuses six seconds too.
+            // The Redis does not have the id of the history, so the node names a new one. Under it, the Redis refuses six seconds
+            // too.
             let id = try await watch(there).renew(try watch(there).current())
             #expect(try #require(id).unclaimedEnd != nil)
 
-            // As if the first change was minutes ago.
+            // Simulates that the first change was minutes ago.
             try server.sql("UPDATE claim_history SET closed_from = closed_from - 100", in: url)
             try renewLease()
             try await keepHere(here)
             let second = try #require(try closed())
-            // The intervals touch, and are one.
+            // The two intervals touch, so PostgreSQL stores them as one.
             #expect(second.lowerBound == first.lowerBound - 100 && second.upperBound >= first.upperBound)
             #expect(try await claim(taken, on: here.replay, at: date) == .taken(taken))
             #expect(try await isShort(here))

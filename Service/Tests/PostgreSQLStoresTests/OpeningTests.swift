@@ -61,7 +61,7 @@ extension AgainstPostgreSQL {
                     _ = try connection.rows(Self.version(Int64(number + 1), oldest: migration.oldest))
                 }
             }
-            // The name that this step needs is taken.
+            // Another index already has the name that this migration needs.
             try server.sql("CREATE INDEX devices_by_hash ON devices (status)", in: url)
             await #expect(throws: StoreOpenError.self) { try await PostgreSQLStores.migrate(url) }
             #expect(

@@ -103,7 +103,7 @@ struct PoolStateTests {
         now += .nanoseconds(1)
         #expect(lookUp(4) == "wakes 1")
         #expect(Self.numbers(pool.woken(1, isOpen: true, at: now).next) == [3, 4])
-        // Without look-ups under way none waits.
+        // If no look-up is running, a new one does not wait.
         for connection in [1, 0] { #expect(pool.released(connection, isOpen: true, at: now).next == nil) }
         #expect(lookUp(5) == "wakes 0")
         #expect(pool.use.waits == 0)

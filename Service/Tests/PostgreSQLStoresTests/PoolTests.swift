@@ -90,7 +90,7 @@ extension AgainstPostgreSQL {
                 }
             }
             await began.value
-            // Not earlier, because it might get the only connection.
+            // Starts the second call only now. Earlier, it might have got the only connection.
             let waiting = Task { try await pool.run(sleep(60)) }
             running.cancel()
             waiting.cancel()

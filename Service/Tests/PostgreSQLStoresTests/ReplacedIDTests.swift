@@ -6,7 +6,7 @@ import Testing
 @testable import PostgreSQLStores
 
 extension AgainstPostgreSQL {
-    /// A replica is promoted that lacks the last change of the keeper, so the id of before is back.
+    /// A promoted replica lacks the last change of the keeper, so its row has the previous id again.
     @Suite
     struct ReplacedIDTests {
         private static let redis = ClaimPlace("redis://h:6379/0?prefix=p:")

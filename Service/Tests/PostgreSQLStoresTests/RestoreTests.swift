@@ -30,7 +30,7 @@ extension AgainstPostgreSQL {
                 let parts = word.split(separator: ".").map { String($0) }
                 columns[parts[0], default: []].insert(parts[1])
             }
-            /// Columns that are derived from others.
+            /// Columns that are not in a backup, because the restore sets them.
             let made = ["signing_keys": ["number"], "evidence": ["number", "size"], "facts": ["name"]]
             let named = Schema.tablesOfNoBackup.union(Schema.ringTables).union([Schema.table])
             #expect(Set(columns.keys).subtracting(named) == Set(StoredTable.allCases.map(\.place)))
@@ -129,7 +129,7 @@ extension AgainstPostgreSQL {
             #expect(try server.sql("SELECT id FROM claim_keeper", in: new) != before)
             let (restored, now) = (try await open(new, clock: SystemClock()), SystemClock().now)
             let device = try sampleDevice()
-            // After the backup, when requests were accepted, the window may have been wider.
+            // The future window may have been wider while requests were accepted after the backup.
             for date in [now - 600, now - 300, now, now + 60, now + 290] {
                 let outcome = try await restored.replay.claim(
                     [sampleClaim(device)], of: device.deviceID, timestamp: date, expiresAt: date + 660, now: now,

@@ -91,7 +91,7 @@ extension AgainstPostgreSQL {
             let ahead = SystemClock().now.seconds + 1000
             try server.sql("UPDATE claim_keeper SET mark = \(ahead)", in: url)
             await (stores.keeper as? KeeperWatch)?.read()
-            // A node uses the current clock, so it makes no fewer second claims.
+            // The node reads PostgreSQL's current clock and not the mark, so the mark does not reduce its second claims.
             #expect(try #require(try watch(stores).current().reading).seconds < ahead)
             #expect(try await renew(stores).unclaimedEnd == ahead + 5)
             #expect(try server.sql("SELECT mark FROM claim_keeper", in: url) == "\(ahead)")

@@ -80,7 +80,7 @@ struct ClockJumpTests {
         await stores.close()
     }
 
-    // A version that does not know stretches does so too, after the clock has fallen.
+    // After the clock has fallen, an older version, which does not know stretches, leaves this state too.
     @Test func `a stretch that is ahead of the clock begins an epoch, and leaves none ahead`() async throws {
         let server = try await RedisServer.start()
         let earlier = try await RedisStores.forTest(server.url)

@@ -18,7 +18,7 @@ struct ClusterSecondClaimTests {
         return partitions[partitions.partition(of: request.device)].epoch
     }
 
-    /// Requests of one device each, whose devices belong to the server or to the others.
+    /// Requests of one device each. The server serves these devices if `belong`; otherwise other servers do.
     private func requests(
         of server: RedisServer, belong: Bool = true, at date: UnixTime, on stores: RedisStores
     ) throws -> [SampleRequest] {
@@ -54,7 +54,7 @@ struct ClusterSecondClaimTests {
             try await eventually("the loss is found") { await wait(request, on: nodes[0]) ?? 0 > 20 }
             #expect(try await server.command("HGET", key(of: request, on: nodes[0]), "end") == .null)
         }
-        // Any node shortens it later.
+        // Once PostgreSQL knows an unclaimed end, any node shortens the interval.
         keeper.settle(reading: now, unclaimedEnd: now + 30)
         for node in nodes {
             for (near, far) in zip(near, far) {
@@ -88,7 +88,7 @@ struct ClusterSecondClaimTests {
     @Test func `a promoted replica refuses the dates to the unclaimed end`() async throws {
         let (deployment, keeper) = (try await ClusterTests.Deployment(replicas: 1), SampleKeeper())
         let (victim, now) = (deployment.nodes[0], SystemClock().now)
-        // It must be earlier than the end of the whole interval.
+        // The unclaimed end must be earlier than the end of the whole interval.
         keeper.settle(reading: now, unclaimedEnd: now + 60)
         let node = try await stores(deployment, keeper)
         let near = try requests(of: victim, at: now + 3, on: node)
@@ -140,7 +140,7 @@ struct ClusterPartTests {
         Epoch([.simple("e"), .simple(losses), .simple(end)])
     }
 
-    /// A round with these epochs, whose partitions belong to the two servers by turns.
+    /// A round with these epochs. The partitions belong alternately to the two servers.
     private static func round(_ epochs: [Epoch?], _ history: ClaimHistoryID) throws -> (FakeTable, FakeTable.Round) {
         var (table, round) = (
             FakeTable(partitions: epochs.count), FakeTable.Round(partitions: epochs.count, history: history)
@@ -189,13 +189,13 @@ struct ClusterPartTests {
         #expect(try parts(epochs) == [1, 4])
         #expect(try parts(epochs, at: 1366).isEmpty)
         #expect(try parts([Self.epoch("1000")]).isEmpty)
-        // Another epoch began since.
+        // Since the first round, another epoch began.
         var (table, round) = try Self.round(epochs, Self.history(1000))
         _ = table.publish(round, leaseEnd: Self.now + .seconds(5))
         (_, round) = try Self.round([nil, Epoch(id: "f", losses: [1000...1000])], Self.history(1001))
         table.findUnshortened(in: round, at: UnixTime(1000))
         #expect(table.unshortened.isEmpty)
-        // The epoch of a server was not confirmed: it may have an older timeline of PostgreSQL.
+        // The round did not confirm the epochs, so a server may have recorded an older timeline of PostgreSQL.
         (_, round) = try Self.round(epochs, Self.history(1001))
         round.failed(StoreError(.unavailable, "PostgreSQL did not answer"))
         table.findUnshortened(in: round, at: UnixTime(1000))
@@ -217,7 +217,7 @@ struct ClusterPartTests {
         #expect(table.routes.map { $0?.epoch } == [whole, whole])
         try route(1, Self.sessions[1], short)
         #expect(table.routes.map { $0?.epoch } == [whole, short])
-        // The epoch was lost, or the route.
+        // The end is not used either if the table dropped the epoch or the route meanwhile.
         table.invalidateEpoch(1, try #require(short))
         try route(1, Self.sessions[1], short)
         table.dropRoute(0, to: Self.sessions[0])

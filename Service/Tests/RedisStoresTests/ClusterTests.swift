@@ -113,7 +113,7 @@ struct ClusterTests {
         let requests = (0..<1000).map { _ in SampleRequest() }.filter(isElsewhere)
         hung.signal(SIGSTOP)
         defer { hung.signal(SIGCONT) }
-        // Longer than two leases.
+        // The loop runs longer than two leases.
         let end = ContinuousClock.now + .seconds(11)
         var claimed = 0
         for request in requests where ContinuousClock.now < end {
@@ -169,8 +169,8 @@ struct ClusterTests {
             try await connection.require(migrate)
         }
         connection.close(because: StoreError(.unavailable, "done"))
-        // The challenge has moved to the target. The stores must not take it there, because the target may have lost writes since
-        // then, which no epoch shows.
+        // The challenge has moved to the target. The stores must not take it there. The target may have lost writes since the move,
+        // and no epoch would show that.
         await #expect(throws: StoreError.self) { try await stores.challenges.take(challenge.bytes) }
         for node in [target, source] + deployment.nodes {
             try await node.command("CLUSTER", "SETSLOT", "\(slot)", "NODE", targetID)

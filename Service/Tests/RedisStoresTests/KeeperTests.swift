@@ -175,17 +175,19 @@ struct KeeperTests {
                 return
             }
         }
-        // The data are another server's, so an epoch must begin, and may not.
+        // The data are another server's, so an epoch must begin. This call may not begin one, so it returns 0.
         #expect(try await answer("\(-minus)") == .integer(0))
         #expect(try await server.command("HGET", key, "tl").text == "2")
         #expect(try await answer("") == .integer(0))
-        // So is a timeline that was recorded under an earlier id: the next id must have no unclaimed end.
+        // A timeline that was recorded under an earlier id requires a settled PostgreSQL too: the next id must have no unclaimed
+        // end.
         try await server.command("HSET", key, "keeper", "earlier", "tl", "1")
         guard case .integer(..<0) = try await answer("") else {
             Issue.record("recorded under another id")
             return
         }
-        // A node at the former primary that names another id has the same duty: its PostgreSQL lacks the second claims of the promoted one.
+        // A node at the former primary that names another id must settle its PostgreSQL too, which lacks the second claims of the
+        // promoted one.
         try await server.command("HSET", key, "tl", "3")
         guard case .integer(..<0) = try await answer("") else {
             Issue.record("the timeline is forgotten without a settled PostgreSQL")

@@ -75,7 +75,7 @@ struct RoutingTableTests {
         var table = try Self.table([(Self.first, session)])
         table.ended(session)
         #expect(!table.holds(0, session, at: Self.now) && table.known(Self.first) == nil)
-        // A check that was running when the session ended.
+        // A check was running when the session ended. Its result arrives only now.
         _ = try table.checked(
             session, .fake(), wasWatched: true, named: nil, at: UnixTime(1000), leaseEnd: Self.now + .seconds(9))
         var round = FakeTable.Round(partitions: 1)
@@ -304,7 +304,7 @@ struct RoutingTableTests {
         #expect(round.naming == .sameID && round.failure?.reason == "slow")
         round.confirmed(0, .success(route))
         #expect(round.naming == nil)
-        // An unusable server is a better reason than the epochs of the others.
+        // The reported reason is the unusable server, and not the epochs of other servers.
         round.checked(Self.first, .failure(StoreError(.unavailable, "gone")))
         #expect(round.failure?.reason == "gone")
     }

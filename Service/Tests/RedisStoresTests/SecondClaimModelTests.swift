@@ -99,7 +99,8 @@ struct SecondClaimModelTests {
 
         private mutating func begin(_ index: Int, _ history: Int) {
             epochs += 1
-            // The server's clock and the node's, and the last reading before the loss. Earlier losses follow.
+            // The new losses are around the server's clock, the node's clock, and the last reading before the loss. Earlier losses
+            // follow.
             redis.losses = [time, time + nodes[index].error, redis.reading] + redis.losses.prefix(20)
             (redis.history, redis.isCurrent, redis.reading) = (history, true, time)
             redis.epoch = epoch(nil)
@@ -110,7 +111,7 @@ struct SecondClaimModelTests {
             return Epoch(id: "\(epochs)", losses: redis.losses.map { $0...$0 }, unclaimedEnd: text)
         }
 
-        /// A node's script arrives, or its question to PostgreSQL.
+        /// Performs a node's next step: its script arrives at Redis, or its question at PostgreSQL.
         mutating func goOn(_ index: Int) {
             guard let named = nodes[index].named else { return }
             guard let began = nodes[index].began else {

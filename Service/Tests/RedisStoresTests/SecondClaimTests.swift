@@ -120,7 +120,7 @@ struct SecondClaimTests {
         try await eventually("the interval is shortened") {
             try await server.command("HGET", Self.epoch, "end") != .null
         }
-        // Such a node sets these members, and keeps the others.
+        // A node of the previous version sets these members, and keeps the others.
         try await server.command("HSET", Self.epoch, "id", "older", "loss", "\(now.seconds)")
         try await eventually("the node refuses the whole interval") {
             (try? await node.claim(SampleRequest(at: now + 50)))?.isHistoryLost == true

@@ -1,2 +1,2 @@
-// In every file of this target.
+// Imports `TestHelpers` into every file of this target.
 @_exported import TestHelpers

@@ -314,7 +314,7 @@ struct ClaimHistoryTests {
         await journal.close()
     }
 
-    // Only zeros, or a header that is cut off.
+    // The file has only zeros, or a header that is cut off.
     @Test(
         arguments: [0, 50, 96, 97, 100_000].map { Data(count: $0) } + [1, 50, 96].map { Data(repeating: 7, count: $0) })
     func `a half-created segment is not damage`(_ content: Data) async throws {

@@ -171,7 +171,7 @@ struct ClaimJournalGuardTests {
         #expect(try await second.claim(ofSecond, at: start + 121) == .claimed)
         let note = second.note
         await second.close()
-        // Back in its place, it does not know what the second one accepted. The next start finds that out.
+        // Back in its place, the first journal does not know which claims the second one accepted. The next start detects that.
         try FileManager.default.removeItem(atPath: bench.path)
         try FileManager.default.moveItem(atPath: away, toPath: bench.path)
         monotonic.withLock { $0 += 1 }
@@ -220,7 +220,7 @@ struct ClaimJournalGuardTests {
         _ boot: String
     ) async throws {
         let note = try await abandoned().note
-        // The second to last record.
+        // Changes the second to last record.
         let offset = note.length - 2 * ClaimRecord.size
         try bench.change(bench.segments()[0]) { $0[offset] ^= 1 }
         #expect(try await isLost(boot))
@@ -246,7 +246,7 @@ struct ClaimJournalGuardTests {
     }
 
     @Test func `records that end at a read boundary are all read`() async throws {
-        // A piece has 40,000 records.
+        // One read returns 40,000 records.
         var bench = bench
         bench.settings.segmentRecords = 60_000
         let journal = try bench.open()
@@ -282,7 +282,8 @@ struct ClaimJournalGuardTests {
         let note = journal.note
         await journal.close()
         try FileManager.default.removeItem(atPath: bench.path)
-        // It has as many records as the new one, and a service that ran longer has more segments.
+        // The journal from before the restore has as many records as the new one. It may have more segments, so the new journal
+        // begins with a very high sequence number.
         _ = try await abandoned()
         #expect(try await isLost(expecting: .note(note)))
         #expect(note.sequence > 1 << 40)

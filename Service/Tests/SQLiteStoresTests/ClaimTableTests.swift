@@ -102,7 +102,7 @@ struct ClaimTableTests {
         counter.add(4, expiry: 179)
         counter.advance(to: now)
         #expect(counter.live == live)
-        // A claim whose minute has passed at 120 or later, and a claim of the current minute.
+        // The minute of the first claim has passed if `now` is 120 or later. The second claim expires in the current minute.
         counter.add(1, expiry: 60)
         counter.add(1, expiry: UInt32(now))
         #expect(counter.live == live + (now < 120 ? 2 : 1))

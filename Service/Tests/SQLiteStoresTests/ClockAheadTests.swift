@@ -62,7 +62,7 @@ struct ClockAheadTests {
         let old = bench.claims()
         #expect(try await journal.claim(old, at: start + 20, now: start) == .claimed)
         pass(1)
-        // Long enough for segments to be created and deleted.
+        // Runs long enough for segments to be created and deleted.
         for second in Int64(0)..<12 {
             #expect(
                 try await journal.claim(

@@ -32,7 +32,7 @@ struct ClockModelTests {
         var boot = 0
         var accepted: [(claims: [ReplayClaim], date: Int64)] = []
         var incidents: [Incident] = []
-        /// The durable claims.
+        /// The note up to which claims are durable.
         var durable: JournalNote?
         /// The note in the database, which is older.
         var noted: JournalNote?

@@ -104,7 +104,7 @@ struct FailureTests {
         }
         try files.moveItem(atPath: folder.database, toPath: aside)
         #expect(await isRefused())
-        // No new file takes its place while the service uses it.
+        // While the service uses the moved file, no process creates a new one in its place.
         for role in [SQLiteStores.Role.administration, .service] {
             #expect(throws: StoreOpenError.self) { try SQLiteStores.open(folder, role: role) }
         }
@@ -114,7 +114,7 @@ struct FailureTests {
         try Data().write(to: URL(fileURLWithPath: folder.database))
         #expect(throws: StoreOpenError.self) { try SQLiteStores.open(folder, role: .administration) }
         try files.removeItem(atPath: folder.database)
-        // A service on the moved file would have a journal of its own.
+        // Another service could use the moved file, with a journal of its own. So this service refuses claims.
         await #expect(throws: StoreError.self) { try await claim(stores) }
         try files.copyItem(atPath: aside, toPath: folder.database)
         #expect(await isRefused())
@@ -202,7 +202,7 @@ struct FailureTests {
         var options = SQLiteStores.Options()
         options.deadline = .milliseconds(20)
         let stores = try SQLiteStores.open(folder, options: options)
-        // An endless log.
+        // Replaces the log by an endless one.
         try change(
             """
             DROP TABLE audit;
@@ -215,7 +215,7 @@ struct FailureTests {
                 app: nil, device: nil, codes: [.deviceRevoked], after: 0, before: nil, limit: 1)
         }
         #expect(error?.code == .tooSlow)
-        // Waits for all statements.
+        // Waits until all statements have ended, so the search must have been interrupted.
         await stores.close()
     }
 

@@ -95,7 +95,7 @@ import Testing
         await other.close()
     }
 
-    /// A connection that is still closing then would be the last one, and cannot empty the log.
+    /// If a read connection were still closing when `close` returns, it would be the last connection, and it cannot empty the log.
     @Test func `stores that are closed right after reads leave nothing in the log`() async throws {
         for _ in 0..<100 {
             let stores = try SQLiteStores.open(folder, role: .administration)
@@ -149,7 +149,7 @@ import Testing
         await again.close()
     }
 
-    /// After the backup, when the requests were accepted, the window may have been wider.
+    /// The future window may have been wider while requests were accepted after the backup.
     @Test func `the refusal covers the widest future window after the restore, with any window of the app`()
         async throws
     {

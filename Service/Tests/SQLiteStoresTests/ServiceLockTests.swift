@@ -111,7 +111,7 @@ import Testing
 
     @Test func `that cannot be asked for is an error, and nothing is changed`() async throws {
         await (try SQLiteStores.open(folder, role: .administration)).close()
-        // A file in place of the folder.
+        // Puts a file in place of the folder.
         try Data().write(to: URL(fileURLWithPath: claims))
         await #expect(throws: StoreOpenError.self) {
             try await lock.withoutService { Issue.record("the lock is not held") }

@@ -18,7 +18,7 @@ import Testing
         ("status.p99 < 100ms", true), ("challenge.max<1s", false), ("challenge.max>8s", true),
         ("errors<=0.1%", true), ("errors<0.1%", false), ("errors<=1", true), ("errors<1", false),
         ("rate>249.5", true), ("rate>=251", false),
-        // Nothing was measured.
+        // No measure for `verify` exists.
         ("verify.p99<1s", false), ("verify.p99>0ms", false),
     ]) func `an expectation holds or not`(text: String, holds: Bool) throws {
         #expect(try LoadExpectation(text).holds(in: Self.measures()) == holds)

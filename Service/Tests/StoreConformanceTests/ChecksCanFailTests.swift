@@ -99,7 +99,7 @@ struct ChecksCanFailTests {
         func erasePendingProof(of device: DeviceID) async throws(StoreError) {}
     }
 
-    /// Keeps every delivery for good, also of a change that it refused.
+    /// Keeps every delivery forever, even that of a change that it refused.
     private actor HoardingWebhooks: WebhookStore {
         private let stores: MemoryStores
         private var all: [String: [WebhookDelivery]] = [:]

@@ -114,7 +114,7 @@ package final class PostgreSQLServer: Sendable {
 
     /// Stops all processes of the server without ending them.
     package func pause() throws {
-        // First the one that forks the others: a child that starts after the list was made would continue to answer.
+        // Stops the process that forks the others first. Otherwise a child that starts after `processes()` would still answer.
         let server = try processes()[0]
         Foundation.kill(server, SIGSTOP)
         while Self.state(of: server) != "T" { usleep(1000) }
@@ -172,7 +172,7 @@ package final class PostgreSQLServer: Sendable {
 
     /// Runs a program to its end. Returns its output.
     ///
-    /// Not by Foundation's `Process`: on Linux it waits until every descendant has ended, including a started server.
+    /// Does not use Foundation's `Process`: on Linux it waits until every descendant has ended, including a started server.
     @discardableResult
     package func run(_ program: String, _ arguments: [String]) throws -> String {
         let path = "\(Self.programs ?? "")/\(program)"

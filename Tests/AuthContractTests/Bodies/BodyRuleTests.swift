@@ -139,7 +139,7 @@ import Testing
         for bad: JSONValue in ["", "ftp", "HTTPS", "https "] { #expect(verifies(("scheme", bad)) == nil) }
     }
 
-    /// The verifier refuses a wrong method, not the parser: the device chose it, not the caller.
+    /// The parser accepts a wrong method, and the verifier refuses it: the device chose the method, not the caller.
     @Test func `the method is kept as received`() {
         for odd in ["", "GET ", "G\nT", "G É"] { #expect(verifies(("method", .string(odd)))?.method == odd) }
         #expect(verifies(("method", 1)) == nil)

@@ -99,7 +99,7 @@ import Testing
             #expect(!constantTimeEquals([0, 1 << bit], [0, 0]))
             #expect(!constantTimeEquals([1 << bit, 0], [0, 0]))
         }
-        // Differences do not cancel out.
+        // Two equal differences must not cancel each other.
         #expect(!constantTimeEquals([1, 1], [0, 0]))
     }
 }

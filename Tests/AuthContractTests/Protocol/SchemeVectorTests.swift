@@ -201,7 +201,7 @@ import Testing
     @Test("signature bases and claims are those of the vector, and their signatures verify")
     func bases() throws {
         for item in file.bases {
-            // Parsed as by a verifier, from a client's headers.
+            // Parses a client's headers, as a verifier does.
             let headers = try SchemeTwoHeaders(
                 HeaderFields([
                     ("X-App-ID", item.appId), ("X-Device-ID", item.deviceId), ("Content-Digest", item.contentDigest),

@@ -62,7 +62,7 @@
                 let good = question(request, headers: try request.lines())
                 var other = request
                 other.path += "x"
-                // Ours, and the same headers on another path.
+                // The request itself, and another path with the same headers.
                 return [good, question(other, headers: try request.lines())].map {
                     [("do", "verify"), ("public_key", pem)] + $0
                 }

@@ -31,7 +31,7 @@ import Testing
 
     @Test func `the file has 13 vectors`() { #expect(Self.cases.count == 13) }
 
-    /// The base is made of the message and its `Signature-Input` alone, and is the RFC's to the byte.
+    /// The base is built only from the message and its `Signature-Input`. It equals the RFC's base byte for byte.
     @Test(arguments: cases) func `the signature base is the RFC's`(_ vector: File.Case) throws {
         let message = try HTTPMessage(vector.message)
         let base = try message.base(label: vector.label)
@@ -85,7 +85,7 @@ import Testing
         let message = try HTTPMessage(vector.message)
         let error = #expect(throws: ContractError.self) { try SignatureHeaders(message.fields) }
         #expect(error?.code == .unsupportedSigVersion)
-        // Not under our label either.
+        // The message is unsupported under our label too.
         let relabelled = HeaderFields(
             message.fields.lines.map {
                 ($0.name, $0.value.replacingOccurrences(of: "\(vector.label)=", with: "synheart="))

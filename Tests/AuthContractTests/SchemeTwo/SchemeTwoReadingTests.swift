@@ -88,7 +88,7 @@ import Testing
         let headers = try SchemeTwoHeaders(reading("Signature-Input", "synheart=" + input))
         let unescaped = nonce.replacingOccurrences(of: #"\""#, with: "\"").replacingOccurrences(of: #"\\"#, with: #"\"#)
         #expect(headers.parameters.nonce == unescaped)
-        // Signed and sent in the received form.
+        // The parameters are signed and sent in the form in which they were received.
         #expect(headers.fields[3].value == "synheart=" + input)
     }
 

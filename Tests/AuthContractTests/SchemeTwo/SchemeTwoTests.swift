@@ -145,7 +145,7 @@ import Testing
         ("Signature-Input", { $0.nonce = "123e4567-e89b-42d3-a456-426614174000" }), ("Signature", { $0.path = "/" }),
     ]
 
-    /// A header of one request moved into another.
+    /// A header of one request is moved into another request.
     @Test(arguments: headerChanges) func `a header of another request does not verify`(
         _ name: String, _ change: Change
     ) throws {
@@ -157,7 +157,7 @@ import Testing
         #expect(try !request.verifies(with: mixed))
     }
 
-    /// A body that was replaced together with its digest, so that the digest check alone passes.
+    /// The body was replaced together with its digest, so the digest check passes and only the signature fails.
     @Test func `a changed body with its own digest does not verify`() throws {
         let request = SchemeTwoRequest()
         var changed = request
@@ -168,7 +168,7 @@ import Testing
         #expect(try !changed.verifies(with: lines))
     }
 
-    /// No byte of any header can become another: each change is refused, or the signature no longer verifies.
+    /// If any byte of any header is changed, the parser refuses the header, or the signature no longer verifies.
     @Test func `every byte of every header counts`() throws {
         let request = SchemeTwoRequest()
         let lines = try request.lines()

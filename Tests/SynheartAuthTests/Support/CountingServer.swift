@@ -9,7 +9,7 @@ import Foundation
 final class CountingServer: Sendable {
     /// The fate of a request.
     enum Plan: String, Sendable, CaseIterable {
-        /// It is executed and answered.
+        /// The request is executed and answered.
         case answer
         /// The request is executed and answered. Then the connection is closed without notice.
         case closeAfter
@@ -23,11 +23,11 @@ final class CountingServer: Sendable {
         case dieInHead, dieInBody
         /// A proxy sends the request twice, and gives the second answer.
         case twice
-        /// Not executed, but redirected, or challenged for a password.
+        /// The request is not executed. It is redirected, or the server asks for a password.
         case redirect302, redirect307, redirect308, challenge
-        /// Refused in the contract's form, without being executed.
+        /// The request is not executed, and refused in the contract's form.
         case refused, misdirected, clockSkew, unavailable, rateLimited
-        /// Executed, and never answered.
+        /// The request is executed and never answered.
         case silent
 
         var executes: Bool {

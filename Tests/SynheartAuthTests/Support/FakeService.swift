@@ -70,9 +70,9 @@ actor FakeService: HTTPTransport {
     /// The error of the service's clock in its answers, in seconds.
     var serverTimeError: Int64 = 0
     var ttl: Int64 = 90
-    /// Whether a proof of the provider alone is not enough.
+    /// Whether a registration needs a key attestation in addition to the provider's proof.
     var demandsKeyAttestation = false
-    /// The path and query of each token it issued; tokens are opaque to the SDK.
+    /// The number of issued tokens. Tokens are opaque to the SDK.
     private(set) var tokens = 0
     private var policy = Policy()
     private var refusedLater: (route: Route, code: ErrorCode)?

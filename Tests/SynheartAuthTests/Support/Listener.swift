@@ -24,7 +24,7 @@ struct Listener: Sendable {
         port = UInt16(bigEndian: address.sin_port)
     }
 
-    /// Gives each connection to `serve`, on a thread for all of them, until `stop()` or until `serve` returns false.
+    /// Gives each connection to `serve` until `stop()`, or until `serve` returns false. One thread serves all connections.
     func accept(_ serve: @escaping @Sendable (Int32) -> Bool) {
         Thread.detachNewThread { [descriptor] in
             while true {
@@ -45,7 +45,7 @@ struct Listener: Sendable {
     func stop() {
         shutdown(descriptor, Int32(SHUT_RDWR))
         #if canImport(Darwin)
-            // Darwin ends an `accept` only then.
+            // On Darwin, `accept` returns only if the descriptor is closed.
             close(descriptor)
         #endif
     }

@@ -85,7 +85,7 @@ final class MemoryStorage: RecordStorage {
 
     private let state = Locked(State())
 
-    /// Makes the next reads answer "unavailable".
+    /// Makes the next reads fail as unavailable.
     func beUnavailable(times: Int) { state.withLock { $0.unavailable = times } }
     func refuseWrites(_ refuses: Bool) { state.withLock { $0.refusesWrites = refuses } }
     func put(_ bytes: [UInt8], _ name: RecordName) { state.withLock { $0.records[name] = bytes } }

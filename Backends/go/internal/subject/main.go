@@ -102,7 +102,7 @@ func main() {
 	fmt.Printf("{\"port\": %d}\n", listener.Addr().(*net.TCPAddr).Port)
 	go func() {
 		log.Fatal(http.Serve(listener, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			// Of a target in absolute form, Go takes the host for the Host header.
+			// If the target is in absolute form, Go uses the target's host as the Host header.
 			name, _, _ := strings.Cut(r.Host, ".")
 			if handlers[name] == nil {
 				name = "origin"

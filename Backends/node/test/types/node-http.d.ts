@@ -1,4 +1,4 @@
-// What of Node's own types the library's declarations name: Debian does not have them.
+// The types of Node that the library's declarations use. Debian does not have Node's own declarations.
 declare module "node:http" {
   export interface IncomingMessage {
     readonly url?: string;

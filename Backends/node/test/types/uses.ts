@@ -1,4 +1,4 @@
-// Compiled, and never run: that the declarations fit how the library is used.
+// Compiled, but never run: checks that the declarations fit the use of the library.
 import {
   identity, KeysUnavailable, middleware, TokenRefused, TokenVerifier, verification, verified, Verifier,
 } from "@synheart/auth-backend";

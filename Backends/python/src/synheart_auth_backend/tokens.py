@@ -63,7 +63,7 @@ class TokenVerifier:
 
     Args:
         issuer: the expected `iss`: the service's public origin.
-        audience: this backend's own audience, exactly.
+        audience: the audience of this backend. It must match exactly.
         jwks_url: where the keys are; `<issuer>/auth/v1/.well-known/jwks.json` if it is not named.
         token_type: the expected `typ`: the app's `signature.token_type`.
         channels: the channels that are accepted. Tokens of channel `production` with a development or test assurance never are.

@@ -1,4 +1,4 @@
-"""Asks `/verify` about a request, and turns the answer into an identity or a refusal. Knows no framework."""
+"""Asks `/verify` about a request, and turns the answer into an identity or a refusal. Depends on no framework."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ class Verifier:
 
 
 def identity(request: Mapping[str, Any]) -> Optional[Identity]:
-    """Who signed the request: of an ASGI scope, a WSGI environ or Django's `request.META`. None in observe mode."""
+    """The device that signed, from an ASGI scope, a WSGI environ or Django's `request.META`. None in observe mode."""
     found = verification(request)
     return found.identity if found else None
 
@@ -244,7 +244,7 @@ def refusal(status: int, code: str, message: str, request_id: str, headers: Line
 
 
 def unavailable(request_id: str, retry_after: Optional[int] = None) -> Refusal:
-    """The answer where there is no verdict: the request does not pass."""
+    """The answer if the service gave no verdict: the request does not pass."""
     seconds = _RETRY_AFTER if retry_after is None else retry_after
     return refusal(
         503, "SERVICE_UNAVAILABLE", "The request cannot be verified now.", request_id, [("Retry-After", str(seconds))])
@@ -276,7 +276,7 @@ def _relayed(answer: Answer, body: Mapping[str, Any], code: str, name: str) -> R
 
 
 def _passed(body: Mapping[str, Any], request: Incoming) -> Optional[Verification]:
-    """The verdict of a 200, None if it is none."""
+    """The verdict in an answer with status 200, None if it has none."""
     observed = body.get("observed")
     if body.get("verified") is False and isinstance(observed, str) and _CODE.fullmatch(observed):
         return Verification(observed=observed)

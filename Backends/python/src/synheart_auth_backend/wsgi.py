@@ -65,7 +65,7 @@ class SynheartWSGI:
         return self._app(environ, start_response)
 
     def _body(self, environ: Environ) -> Union[bytes, Refusal]:
-        """The whole body. What no header frames is not read, and does not reach the app either."""
+        """The whole body. Bytes that no header frames are not read, and do not reach the app either."""
         length = environ.get("CONTENT_LENGTH") or ""
         is_chunked = bool(environ.get("HTTP_TRANSFER_ENCODING"))
         unframed = refusal(400, "INVALID_REQUEST", "The body is not framed as the headers say.", str(uuid.uuid4()))

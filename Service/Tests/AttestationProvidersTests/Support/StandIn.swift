@@ -33,7 +33,7 @@ struct StandIn: Sendable {
             .whole(status, headers, Array(text.utf8))
         }
 
-        /// Without the bytes: written out, those of one answer take seconds.
+        /// Without the bytes of the body: to print them takes seconds for one answer.
         var testDescription: String {
             switch self {
             case .whole(let status, let headers, let body): "\(status) \(headers), \(body.count) bytes"
@@ -80,7 +80,8 @@ struct StandIn: Sendable {
             } catch {
                 outcome = .failure(error)
             }
-            // Not cancelled: NIO traps when a task is cancelled between accepting a connection and serving it.
+            // Stops the service instead of cancelling its task. NIO traps if a task is cancelled between accepting a connection and
+            // serving it.
             await service.triggerGracefulShutdown()
             try await group.waitForAll()
             try outcome.get()

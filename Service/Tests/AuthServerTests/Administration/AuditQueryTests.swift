@@ -81,14 +81,14 @@ extension MemoryStores {
             let path = "code=security.event&before=\(end + 1)"
             let first = try await Self.page(path, server, viewer)
             #expect(first.sequences == [] && first.next == end - AdminRoute.searchedEvents + 1)
-            // A position after the end is the end.
+            // A position after the end of the log is treated as its end.
             let afterEnd = try await Self.page("code=security.event&before=\(Int64.max)", server, viewer)
             #expect(afterEnd.next == first.next)
             let second = try await Self.page("code=security.event&before=\(first.next ?? 0)", server, viewer)
             #expect(second.sequences == [] && second.next == rare + 1)
             let third = try await Self.page("code=security.event&before=\(rare + 1)", server, viewer)
             #expect(third.sequences == [rare] && third.next == nil)
-            // Without a code nothing is left out.
+            // Without `code` the list has every event.
             #expect(try await Self.page("limit=2", server, viewer).sequences == [end, rare])
         }
     }
@@ -150,7 +150,8 @@ extension MemoryStores {
             let end = try #require(try await server.stores.link(at: nil)?.sequence) + AdminRoute.searchedEvents + 1
             await server.stores.skip(to: end)
             let path = "app_id=\(TestServer.appID)&code=device.revoked&before=\(end + 1)"
-            // The event of the other app is not old enough to end the search. The own ones are.
+            // The event of the other app is not older than `since`, so it does not end the search. The events of the credential's
+            // own app are older, and end it.
             #expect(try await Self.page("\(path)&since=\(since)", server, viewer).next == nil)
             #expect(try await Self.page("\(path)&since=\(start)", server, viewer).next != nil)
             #expect(try await Self.page(path, server, viewer).next != nil)
@@ -159,7 +160,7 @@ extension MemoryStores {
         }
     }
 
-    /// Counts searches by code. The first one is answered when the test says so.
+    /// Counts searches by code. The first search waits until the test gives `answer` a value.
     private final class Searches: Sendable {
         let asked = OnceValue<Bool>()
         let answer = OnceValue<Bool>()

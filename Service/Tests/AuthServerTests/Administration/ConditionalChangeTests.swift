@@ -6,7 +6,7 @@ import Testing
 
 @testable import AuthServer
 
-/// Decisions about one device, and changes of a webhook, for the version that a person saw.
+/// A person decides about a device, or changes a webhook. The call applies only to the version that the person saw.
 @Suite struct ConditionalChangeTests {
     private static let decisions = ["revoke", "force-rotation", "lift-rotation", "lower-scheme"]
 

@@ -48,7 +48,7 @@ extension MemoryStores {
             let device = try await TestDevice.register(at: server)
             let bound = try await server.credential(.viewer, apps: [Self.other])
             let nobody = DeviceID(from: SystemRandom()).text
-            // With the limit of 1, a device that is left out after it was counted would make a next page.
+            // If the search applied the limit of 1 before it removed foreign devices, the answer would name a next page.
             for rest in ["", "&limit=1", "&app_id=\(Self.other)", "&app_id=\(TestServer.appID)"] {
                 for (query, unknown) in zip(try Self.queries(device.id), try Self.queries(nobody)) {
                     let foreign = try await server.administer("GET", "/devices?\(query)\(rest)", bound)

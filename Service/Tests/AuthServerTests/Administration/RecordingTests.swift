@@ -72,7 +72,7 @@ import Testing
             #expect(try await server.administer("GET", path, admin).json["synheart_evidence"] == 1)
             #expect(try await server.administer("DELETE", path, admin).json["erased"] == 1)
             #expect(try await server.administer("DELETE", "/apps/com.example.app/evidence", admin).json["erased"] == 2)
-            // The required role is the route's.
+            // Each route requires its own role: a viewer may not list, and an operator may not delete.
             let viewer = try await server.credential(.viewer)
             #expect(try await server.administer("GET", "/evidence", viewer).status == 403)
             let own = try await server.credential(.operator, apps: [TestServer.appID])

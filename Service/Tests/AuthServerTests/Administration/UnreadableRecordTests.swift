@@ -5,7 +5,7 @@ import Testing
 
 @testable import AuthServer
 
-/// A record that is damaged, or of a newer version, costs its own app the service, and no other.
+/// If a record is damaged or has a newer version, the service refuses requests of its app only.
 @Suite struct UnreadableRecordTests {
     private static let damaged = "com.example.damaged"
 

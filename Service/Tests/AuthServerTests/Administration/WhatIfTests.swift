@@ -5,7 +5,7 @@ import Testing
 
 @testable import AuthServer
 
-/// Another record of an app, judged over its devices by the admin API.
+/// The admin API judges the devices of an app under another record.
 @Suite struct WhatIfCallTests {
     private static func call(
         _ server: TestServer, _ credential: String, _ change: (inout JSONObject) -> Void = { _ in },
@@ -74,7 +74,7 @@ import Testing
             #expect(finding["reason"] == "signature.minimum_scheme" && finding["code"] == "UNSUPPORTED_SIG_VERSION")
             #expect(finding["platform"] == "ios" && finding["scheme"] == "1" && finding["version"] == "unknown")
             #expect(finding["verdicts"] == 3 && finding["newly"] == 3)
-            // A page without devices reads neither these nor the history.
+            // With a limit of 0, the call reads neither devices nor the history.
             let none = try await Self.call(server, viewer, { $0["enabled"] = false }, members: [("limit", 0)])
             #expect(none.status == 200 && none.json["counts"] == .null, "\(none.text)")
             #expect(none.json["devices"] == 0 && none.json["findings"] == [] && none.json["next_cursor"] == .null)

@@ -17,7 +17,7 @@ import Testing
             func signature(_ headers: [(String, String)]) -> String {
                 headers.first { $0.0 == HeaderName.signature }?.1 ?? ""
             }
-            // A signature whose text each of the changes below would alter.
+            // Signs again until each of the changes below would alter the text of the signature.
             var honest = try headers()
             while !signature(honest).contains("/") || !signature(honest).contains("+")
                 || !signature(honest).hasSuffix("=")

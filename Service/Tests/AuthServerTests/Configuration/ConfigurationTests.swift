@@ -187,7 +187,7 @@ import Testing
             try ServiceConfiguration(
                 file: file(text), environment: environment, for: scope, credentialStore: folder.path)
         }
-        // The file is missing: a fault.
+        // A required value is missing, and systemd has no file for it. That is a fault.
         #expect(refusedKey { _ = try read(apple) } == "providers.apple_key")
         #expect(refusedKey { _ = try read(postgresql) } == "service_key")
         for name in ["providers.apple_key", "service_key"] {
@@ -197,11 +197,11 @@ import Testing
         #expect(try read(postgresql).isWithheld(.serviceKey))
         let set = ["SYNHEART_AUTH_SERVICE_KEY": Data(repeating: 1, count: 32).base64EncodedString()]
         #expect(try !read(postgresql, .inspection, set).isWithheld(.serviceKey))
-        // Other missing values remain faults, and so do all for the service itself.
+        // Other missing values remain faults. For the service itself, every missing value is a fault.
         #expect(refusedKey { _ = try read("providers: {apple_key_id: KEY1234567}") } == "providers.apple_key")
         #expect(refusedKey { _ = try read(apple, .service) } == "providers.apple_key")
         #expect(refusedKey { _ = try read(postgresql, .store) } == "service_key")
-        // A process with systemd credentials has all passed values.
+        // If systemd passed credentials to this process, a value that is still missing is a fault.
         let handed = ["CREDENTIALS_DIRECTORY": folder.path + "/nowhere"]
         #expect(refusedKey { _ = try read(apple, .inspection, handed) } == "providers.apple_key")
     }

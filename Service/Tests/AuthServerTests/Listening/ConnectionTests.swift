@@ -174,7 +174,7 @@ import Testing
     @Test func `a draining server answers new requests, and each answer ends its connection`() async throws {
         let shutdown = ShutdownTrigger()
         var settings = ServerSettings()
-        // The body ends the server.
+        // Longer than the test: the server stops when the body below ends.
         settings.drain = .seconds(3600)
         try await TestServer.with(settings: settings, shutdown: shutdown) { server in
             try await RawConnection.with(port: server.publicPort) { pooled in

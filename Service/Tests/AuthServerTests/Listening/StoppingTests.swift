@@ -5,7 +5,7 @@ import Testing
 
 /// How a stopping listener ends: no request of an open connection is lost.
 @Suite struct StoppingTests {
-    // A connection without a byte of a request, and one with the first bytes.
+    // Before the stop, the client has sent nothing, or the first 4 bytes of a request.
     @Test(arguments: [0, 4])
     func `a request on a connection that was opened before the stop is answered`(sentBefore: Int) async throws {
         let shutdown = ShutdownTrigger()
@@ -35,7 +35,7 @@ import Testing
                 await withTaskGroup(of: Void.self) { clients in
                     for _ in 0..<8 {
                         clients.addTask {
-                            // Until a connection is refused.
+                            // Opens connections until one is refused.
                             while let status = try? await Self.statusOfNewConnection(port) { #expect(status == 200) }
                         }
                     }

@@ -98,7 +98,8 @@ import Testing
                 try await server.stores.events(app: nil, device: nil, before: nil, limit: 100).map(\.event.detail)
                     .filter { $0["event"] == "proxy_names_no_client" }
             }
-            // The header is the client's word: the bucket and the event are the peer's.
+            // A header that names only trusted proxies names no client. So the peer's bucket applies, and the event has the peer's
+            // address.
             for last in 1...3 {
                 let claimed = try await server.post(.challenge, body, [("X-Forwarded-For", "10.1.0.\(last)")])
                 #expect(claimed.status == 429)

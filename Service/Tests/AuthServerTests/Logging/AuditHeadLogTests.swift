@@ -26,7 +26,7 @@ import Testing
         func firstBrokenLink() async throws(StoreError) -> Int64? { nil }
 
         func link(at sequence: Int64?) async throws(StoreError) -> AuditLink? {
-            // Like a store that does not answer cancelled callers.
+            // Behaves like a store that does not answer cancelled callers.
             guard !Task.isCancelled else { throw StoreError(.unavailable, "the caller has gone") }
             return links.withLock { links in
                 sequence.map { wanted in links.first { $0.sequence == wanted } } ?? links.last

@@ -15,7 +15,7 @@ import Testing
         #expect(series["synheart_event_loop_delay_seconds_count"] == Double(3 * loops))
     }
 
-    /// Pauses that end at once, for some rounds.
+    /// Replaces the pauses between rounds. The first `left` pauses end at once, and the next one ends the run.
     private actor Rounds {
         private var left: Int
 

@@ -157,7 +157,7 @@ import Testing
 
     @Test func `a clock that is behind is not ready`() async throws {
         try await TestServer.with { server in
-            // More than the events of the first signing keys, which the readiness check itself may write first.
+            // Appends more events than the readiness check itself, which may write those of the first signing keys.
             for _ in 0..<3 {
                 try await server.all.audit.append(AuditEvent(.securityEvent, at: server.clock.now, actor: "test"))
             }

@@ -9,7 +9,7 @@ import Testing
 @Suite struct PagesTests {
     /// Answers with the request's data.
     private struct Echo: OperationsPages {
-        /// The number of forms of the signed-in person: at most one.
+        /// The number of forms that the signed-in person is sending now. The pages accept one at a time.
         let forms = Locked(0)
 
         func answer(_ request: PageRequest, with service: PageService) async -> PageAnswer {
@@ -143,7 +143,7 @@ import Testing
                     while pages.forms.withLock({ $0 }) == 0 { await Task.yield() }
                     let refused = try await send(server, "POST", "/console", fields, body: "a=1")
                     #expect(refused.status == 429 && refused.text == "a page: another form")
-                    // A form of a person without a session takes no place.
+                    // A form without a session does not take the place of the person's form.
                     #expect(try await send(server, "POST", "/console", [Self.form], body: "a=1").status == 200)
                     guard let rest else { return }
                     try await connection.send(rest)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import AuthServer
 
-/// The documents by which others find the keys of device tokens.
+/// The documents in which other services find the keys of device tokens.
 @Suite struct DiscoveryTests {
     private static let documents: [Route] = [.openIDConfiguration, .authorizationServer]
 

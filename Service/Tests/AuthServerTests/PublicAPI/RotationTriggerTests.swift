@@ -11,7 +11,8 @@ import Testing
 @Suite struct RotationTriggerTests {
     private static let day: Int64 = 86_400
 
-    /// The device's results: of status, token and `/verify`, and the times in the rotate header.
+    /// The answers to the device's requests for its status and a token, the verdict of `/verify`, and the values of the rotate
+    /// header.
     private struct Met: Equatable {
         var mustRotate: Bool
         var told: [String]

@@ -37,7 +37,7 @@ struct TestServer: Sendable {
     static let record: JSONObject = JSONObject([
         ("app_id", .string(appID)), ("build_channel", "dev"), ("development_integrity_allowed", true),
         ("ios", ["app_ids": ["TEAMID1234.com.example.app"]] as JSONValue),
-        // Without one, the app has no scheme 2.
+        // Without an authority, the app cannot use scheme 2.
         ("signature", ["authorities": ["api.example.com"]] as JSONValue),
     ])
 

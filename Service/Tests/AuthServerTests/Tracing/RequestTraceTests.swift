@@ -65,7 +65,7 @@ import Tracing
         #expect(text.contains(#""key":"service.name","value":{"stringValue":"synheart-auth"}"#))
     }
 
-    /// What no span may have.
+    /// The values that no span may contain.
     private actor Secrets {
         private(set) var device = ""
         private(set) var requestID = ""

@@ -34,7 +34,7 @@ struct BackupSample {
 
     /// Adds this many events of a chain.
     ///
-    /// - Parameter changing: another time for the event with a number; nil: its own.
+    /// - Parameter changing: returns another time for the event with this number; nil: the event's own time.
     mutating func addEvents(_ count: Int64, changing: (Int64) -> StoredTable.Cell? = { _ in nil }) throws {
         for (index, hash) in Self.links(count).enumerated() {
             let entry = Self.entry(Int64(index) + 1)

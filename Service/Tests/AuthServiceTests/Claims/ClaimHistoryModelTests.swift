@@ -129,7 +129,7 @@ struct ClaimHistoryModelTests {
         /// The readings around which the loss of the last restore is known, and the clock's smallest distance from the monotonic
         /// clock since the last of them.
         private var restored: (at: Int64, readings: [Int64], distance: Int64)?
-        /// The number of requests that were accepted before it.
+        /// The number of requests that were accepted before the last restore.
         private var lostCount = 0
         private let errors: [Int64] = [
             4, 6, 40, 59, 100, 300, 661, 1300, 2000, 3600, 31_536_000, -4, -6, -40, -700, -3600,
@@ -196,7 +196,7 @@ struct ClaimHistoryModelTests {
 
         mutating func makeCopy() { copy = store.copy }
 
-        /// Does what happens without a fault; a number of 925 to 999 if a fault is due.
+        /// Performs a step without a fault. If a fault is due instead, returns a number from 925 to 999.
         mutating func act() -> Int? {
             let number = Int.random(in: 0..<1000, using: &numbers)
             switch number {

@@ -120,7 +120,7 @@ struct ClaimHistoryTests {
         _ = history.read(10_002, monotonic: 2)
         #expect(refusal(10_002) == nil && refusal(10_303) == nil)
         #expect(refusal(19_339) == nil && refusal(19_340) != nil && refusal(20_060) != nil && refusal(20_061) == nil)
-        // A claim that expires by then is kept.
+        // A claim is kept if it expires by `latestKept`, as every claim does that is dated by the correct clock.
         #expect(ClaimHistory.latestKept(now: 10_002) >= 10_002 + ReplayClaim.longestLife)
     }
 
@@ -229,7 +229,8 @@ struct ClaimHistoryTests {
         var lost = history.startingOver(after: [], now: 11_801, monotonic: 0, isRestored: false)
         #expect(refusal(10_000, at: 10_100, in: lost) == .expired)
         _ = lost.read(11_102, monotonic: 1)
-        // Up to the earliest date that the loss itself refuses. Later dates are too far ahead to have been accepted.
+        // The fall refuses the dates before the earliest one that the loss itself refuses. In `far`, the loss refuses much later
+        // dates, so the fall refuses all dates that may have been accepted: those up to 300 s ahead.
         for date: Int64 in [10_443, 11_140] { #expect(refusal(date, at: 11_102, in: lost) != nil, "\(date)") }
         var far = history.startingOver(after: [], now: 51_801, monotonic: 0, isRestored: false)
         _ = far.read(11_102, monotonic: 1)
@@ -297,7 +298,7 @@ struct ClaimHistoryTests {
             return
         }
         #expect(areLost([12_940, 13_900, 13_901, 90_300], in: restored) == [true, true, false, true])
-        // It was set back for good.
+        // From now on, the clock stays correct.
         _ = restored.read(15_000, monotonic: 1402)
         _ = restored.read(16_000, monotonic: 1403)
         #expect(areLost([16_000], in: restored) == [false])
@@ -315,7 +316,7 @@ struct ClaimHistoryTests {
         #expect(again.restoredAt == 10_000)
     }
 
-    /// What was lost then is bounded by readings that are known.
+    /// Unlike the loss of a restore, another loss is bounded by known readings.
     @Test mutating func `a step repeats no other loss`() {
         _ = history.read(10_000, monotonic: 0)
         history.lose(around: [10_000], isWhole: true)
@@ -352,7 +353,7 @@ struct ClaimHistoryTests {
         }
         #expect(mustBeDurable(at: 10_000) == isDurable)
         _ = history.read(10_000, monotonic: 0)
-        // The clock stepped back a little, and the latest reading counts.
+        // The clock stepped back a little, and the latest reading applies.
         #expect(mustBeDurable(at: 9997) == isDurable)
     }
 

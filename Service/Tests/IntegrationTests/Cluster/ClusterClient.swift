@@ -15,7 +15,7 @@ struct ClusterClient: Sendable {
     /// too.
     private let mostAhead: Int64
     private(set) var tally = LoadClient.Tally()
-    /// Acts with the answer 503 or none.
+    /// The number of acts that got 503 or no answer.
     private(set) var unanswered = 0
 
     private static let maximumDevices = 30

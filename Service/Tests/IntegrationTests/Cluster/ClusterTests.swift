@@ -28,8 +28,8 @@ import Testing
         await cluster.judge(clients, nodes)
     }
 
-    /// Requests dated ahead are accepted at once. The wait is longer than the one for requests dated now, so replays of both
-    /// kinds follow.
+    /// After the loss, nodes accept requests that are dated far ahead at once, and requests dated now some seconds later. The test
+    /// waits for both, so that clients replay both kinds.
     @Test(arguments: hasTime ? [false, true] : [true])
     func `Redis is killed and comes back, with its data and without`(isEmpty: Bool) async throws {
         let cluster = try await Cluster(futureWindow: 60)

@@ -60,7 +60,7 @@ actor History {
     /// The number of requests that a node accepted.
     func acceptances(by node: Int) -> Int { uses.count { $0.node == node && $0.isAccepted } }
 
-    /// When a node first answered a request that was sent after this moment and accepted; nil: not yet.
+    /// The time of the first answer by which a node accepted a request that was sent after this moment; nil: none yet.
     func firstAcceptance(by node: Int, after moment: Moment) -> Moment? {
         uses.filter { $0.node == node && $0.isAccepted && $0.sent >= moment }.map(\.answered).min()
     }

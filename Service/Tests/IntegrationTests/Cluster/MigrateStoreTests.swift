@@ -57,7 +57,7 @@ import Testing
         let intact = try await Binary.run(["audit", "verify"], environment: environment)
         #expect(intact.status == 0, "\(intact.errors)")
 
-        // At first all requests of earlier dates are refused, because the claims were not moved.
+        // The claims were not moved. So the service first refuses all requests that are dated before the move.
         let service = try await RunningService(stores: [], environment: environment)
         let devices = await WireConnection.exchange(
             port: service.operationsPort, fixture.administer("GET", "/devices"))
@@ -67,7 +67,7 @@ import Testing
         let again = try await Binary.run(move)
         #expect(again.status == 2 && again.errors.contains("is in use"), "\(again.errors)")
 
-        // On the file, phones that registered since would be told to give up their identity.
+        // A service on the old file does not know phones that registered after the move. It would make them give up their identity.
         for command in [["serve", "--port", "0", "--operations-port", "0"], ["apps", "list"]] {
             let refused = try await Binary.run(command + ["--database", database])
             #expect(refused.status == 2 && refused.errors.contains("were moved to PostgreSQL"), "\(refused.errors)")
@@ -82,7 +82,7 @@ import Testing
         #expect(back.stop() == 0)
     }
 
-    /// Two faults that are found at different times: before the first write, and by PostgreSQL in the middle of the rows.
+    /// The move finds the first fault before it writes. PostgreSQL finds the second one while the rows are written.
     @Test(arguments: [
         ("DROP TRIGGER audit_is_not_changed; UPDATE audit SET actor = 'nobody' WHERE sequence = 1", "audit log"),
         (keyWithoutDevice, "keys"),
@@ -104,7 +104,7 @@ import Testing
         _ = try await ServiceFixture(database: database)
         let url = try postgresql.database()
         let move = ["migrate-store", "--from", "sqlite:\(database)"]
-        // A move that fails at its rows leaves the tables.
+        // If a move fails at a row, the tables that it created remain.
         let damaged = try DatabaseQueue(path: database)
         try await damaged.writeWithoutTransaction { try $0.execute(sql: Self.keyWithoutDevice) }
         #expect(try await Binary.run(move + ["--to", url]).status != 0)

@@ -24,7 +24,7 @@ import Testing
         "webhooks", "policy",
     ]
 
-    /// The first arguments are for a folder with a database, the second for an empty folder.
+    /// `arguments` are for a folder with a database, `failing` for an empty folder.
     private static let cases: [String: Case] = [
         "serve": Case(free, failing: ["--port", "eighty"]),
         "proxy": Case([

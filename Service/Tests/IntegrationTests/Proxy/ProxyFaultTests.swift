@@ -112,7 +112,7 @@ import Testing
             #expect(await fixture.backend.eventually { $0.first?.isComplete == true })
         }
         #expect(await fixture.backend.eventually { $0.first?.isAbandoned == true })
-        // Half a request does not arrive.
+        // The proxy does not forward an incomplete request.
         do {
             let connection = try #require(WireConnection(port: proxy.port))
             await connection.send(

@@ -102,7 +102,7 @@ import Testing
             let answer = try await proxy.send(foreign)
             #expect(answer.status == 401 && answer.code == "INVALID_SIGNATURE", "\(answer.text)")
         }
-        // The signature is of an empty body.
+        // The signature covers an empty body.
         var attached = try fixture.signed(body: [])
         attached.body = Array("x".utf8)
         #expect(try await proxy.send(attached).status == 401)

@@ -24,7 +24,8 @@ struct LoadClient: Sendable {
         var revocations = 0
         var accepted = 0
         var refusedReplays = 0
-        /// Answers of 503: on a busy machine the disk may be too slow for one. What they did is as unknown as without an answer.
+        /// The number of answers with 503: on a busy machine the disk may be too slow. As without an answer, the client does not
+        /// know whether the operation took effect.
         var unavailable = 0
     }
 

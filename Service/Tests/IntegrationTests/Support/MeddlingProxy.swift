@@ -60,7 +60,8 @@ final class MeddlingProxy: Sendable {
         }
     }
 
-    /// Accepts no more connections. Only once: the thread then closes the descriptor, and its number may become another one's.
+    /// Stops accepting connections. Only the first call does so: the thread then closes the descriptor, and another file may get
+    /// its number.
     func close() {
         let wasClosed = isClosed.withLock { isClosed in
             defer { isClosed = true }

@@ -27,7 +27,7 @@ extension Binary {
         process.arguments = ["-c", "exec \"$0\" \"$@\" \(redirections)", url.path] + arguments
         process.currentDirectoryURL = folder
         process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
-        // Descriptors of a file. Unlike a pipe, it is never full.
+        // Uses files, because a pipe can become full.
         let files = [1, 2].map { folder.appendingPathComponent(".\(UUID().uuidString).\($0)") }
         let handles = try files.map { file in
             try Data().write(to: file)

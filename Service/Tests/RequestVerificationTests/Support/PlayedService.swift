@@ -105,7 +105,7 @@ final class PlayedService: Sendable {
         private func whole(_ answer: JSONFields, _ context: ChannelHandlerContext) throws {
             let spaces = String(repeating: " ", count: Int(try answer.optionalInteger("spaces") ?? 0))
             let body = try answer.string("body") + spaces
-            // Three digits, also of a status below 100.
+            // A status has three digits, even if it is below 100.
             var head = "HTTP/1.1 \(String(try answer.integer("status") + 1000).dropFirst()) X\r\n"
             for member in answer.optionalValue("headers")?.object?.members ?? [] {
                 head += "\(member.name): \(member.value.string ?? "")\r\n"
@@ -126,7 +126,8 @@ final class PlayedService: Sendable {
             let channel = context.channel
             let chunk = ByteBuffer(string: "1000\r\n" + String(repeating: " ", count: 0x1000) + "\r\n")
             @Sendable func next() {
-                // Not directly: the stack would grow as long as the socket accepts everything.
+                // Runs `next` in a new turn of the event loop. A direct call would make the stack grow as long as the socket
+                // accepts everything.
                 channel.writeAndFlush(chunk).whenSuccess { channel.eventLoop.execute { next() } }
             }
             next()

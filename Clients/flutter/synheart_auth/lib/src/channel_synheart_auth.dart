@@ -220,8 +220,8 @@ final class ChannelSynheartAuth implements SynheartAuth {
     }
 
     controller.onListen = () {
-      // Listen first: no change is lost between the two. A change that arrives first is newer than the answer, or the
-      // change that follows the answer repairs it.
+      // Listens first, so that no change is lost before the answer arrives. A change that arrives before the answer is
+      // newer than the answer, or another change follows the answer and corrects the state.
       changes = stateChanges.listen((StateChange change) {
         if (change.appId == appId) add(change.to);
       }, onError: controller.addError);

@@ -114,7 +114,7 @@ abstract interface class SynheartAuth {
     CallCancellation? cancellation,
   });
 
-  /// Gives the identity up: tells the service if it can, deletes the key, clears the record. Never use it as a retry.
+  /// Ends the identity: tells the service if possible, deletes the key, and clears the record. Never use it as a retry.
   Future<void> resetDeviceIdentity(
     String appId, {
     ResetReason reason = ResetReason.userRequested,
@@ -129,8 +129,8 @@ abstract interface class SynheartAuth {
   /// [appId]: null for every app used so far. Throws [ClockSkew] if the clock is more than 24 hours off.
   Future<void> correctClockSkew(double serverTimestamp, {String? appId});
 
-  /// The changes of state from now on, of all apps. A broadcast stream. In another isolate than the root isolate its one event is the
-  /// error [NotConfigured].
+  /// The changes of state from now on, of all apps. A broadcast stream. In every isolate except the root isolate, its only event
+  /// is the error [NotConfigured].
   Stream<StateChange> get stateChanges;
 
   /// The state of one app: first the current one, then each new one. Listen in the root isolate, as for [stateChanges].

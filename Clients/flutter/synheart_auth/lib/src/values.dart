@@ -78,7 +78,7 @@ final class Registration {
 
 /// Why a key is rotated.
 enum RotationReason {
-  /// The key's age, or a request. The previous key stays valid for a short overlap.
+  /// The key is old, or a rotation was requested. The previous key stays valid for a short overlap.
   scheduled('scheduled'),
 
   /// Another party may have the previous key. It stops being valid at once.
@@ -190,7 +190,7 @@ final class DeviceToken {
   /// A token.
   const DeviceToken({required this.token, required this.remaining});
 
-  /// The JWT, a secret: until it expires, its holder passes for the device, unless the backend checks a signature too.
+  /// The JWT, a secret: until it expires, any holder can act as the device, unless the backend checks a signature too.
   final String token;
 
   /// The remaining life.

@@ -4,7 +4,7 @@ import java.time.Instant;
 import java.util.Map;
 
 /**
- * What a device token says.
+ * The content of a device token.
  *
  * @param deviceKey the device's public key as a JWK
  */

@@ -10,7 +10,7 @@ public record Header(String name, String value) {
         return headers.stream().filter(header -> header.name.equalsIgnoreCase(name)).map(header -> header.value.strip()).toList();
     }
 
-    /** Whether the service is told of a header. Cookies and credentials of the client are not its concern. */
+    /** Whether a header is passed on to the service. Cookies and credentials of the client are not. */
     boolean isAskedAbout() {
         String lower = name.toLowerCase(Locale.ROOT);
         if (lower.startsWith("x-synheart-")) return !isReserved(name);

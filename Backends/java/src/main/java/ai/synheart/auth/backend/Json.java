@@ -27,7 +27,7 @@ final class Json {
         this.text = text;
     }
 
-    /** The object that these bytes are. */
+    /** Parses the JSON object in these bytes. */
     static Map<String, Object> object(byte[] bytes) throws Malformed {
         try {
             Json reader = new Json(StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(bytes)).toString());

@@ -19,7 +19,7 @@ final class KeySet {
     private static final long SHORTEST = 60;
     private static final long USUAL = 300;
     private static final long LONGEST = 3600;
-    /** Seconds for which an old set still counts while the service cannot be reached. */
+    /** Seconds for which an old key set stays valid while the service cannot be reached. */
     private static final long STALE = 3600;
     // Seconds between two attempts: for a kid that is unknown, and after a failure.
     private static final long UNKNOWN_PAUSE = 60;
@@ -54,7 +54,7 @@ final class KeySet {
         return found.keys().get(kid);
     }
 
-    /** The keys, which are read again where that is due. One reader at a time: the others would ask the same. */
+    /** Reads the keys again if that is due. One reader at a time: concurrent ones would fetch the same key set. */
     private synchronized Published readIfDue(String kid) throws InterruptedException {
         long now = monotonic.getAsLong();
         boolean isOld = published == null || published.isOld(now);
@@ -86,7 +86,7 @@ final class KeySet {
         failed = false;
     }
 
-    /** The keys that can sign tokens, null if this is no key set. Keys of other kinds are not ours to judge. */
+    /** The keys that can sign tokens, null if this is no key set. Keys of other types are skipped. */
     private static Map<String, PublicKey> keys(byte[] body) {
         try {
             if (!(Json.object(body).get("keys") instanceof List<?> listed)) return null;

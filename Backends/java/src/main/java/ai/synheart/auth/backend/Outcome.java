@@ -2,7 +2,7 @@ package ai.synheart.auth.backend;
 
 import java.util.Map;
 
-/** What becomes of a request. */
+/** The result for a request. */
 public sealed interface Outcome {
     /**
      * The request may pass.

@@ -12,7 +12,7 @@ import java.security.spec.ECPoint;
 import java.security.spec.ECPublicKeySpec;
 import java.util.Arrays;
 
-/** The curve P-256, as far as Java does not check it. */
+/** Checks of the curve P-256 that Java does not make. */
 final class P256 {
     private static final ECParameterSpec CURVE = curve();
 

@@ -28,12 +28,12 @@ public final class SynheartFilter implements Filter {
         this.verifier = verifier;
     }
 
-    /** What the filter found about a request; null if it was not verified. */
+    /** The result of the filter for a request; null if it was not verified. */
     public static Outcome.Verification verificationOf(ServletRequest request) {
         return request.getAttribute(FOUND) instanceof Outcome.Verification found ? found : null;
     }
 
-    /** Who signed a request; null in observe mode. */
+    /** The device that signed a request; null in observe mode. */
     public static Identity identityOf(ServletRequest request) {
         Outcome.Verification found = verificationOf(request);
         return found == null ? null : found.identity();
@@ -44,10 +44,10 @@ public final class SynheartFilter implements Filter {
         if (!(request instanceof HttpServletRequest received) || !(response instanceof HttpServletResponse answer)) {
             throw new ServletException("only HTTP requests can be verified");
         }
-        // An error page, a forward or the second half of an asynchronous request.
+        // The dispatch is for an error page, a forward or the second half of an asynchronous request.
         boolean isInner = received.getDispatcherType() != DispatcherType.REQUEST;
         if (isInner || verificationOf(received) != null) {
-            // A server may dispatch the request that came, with what the client claims.
+            // A server may dispatch the original request, with identity headers that the client sent.
             chain.doFilter(received instanceof UnclaimedRequest ? received : new UnclaimedRequest(received), answer);
             return;
         }

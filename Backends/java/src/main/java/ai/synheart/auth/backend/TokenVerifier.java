@@ -34,7 +34,7 @@ public final class TokenVerifier {
 
     /**
      * @param issuer the expected {@code iss}: the service's public origin
-     * @param audience this backend's own audience, exactly
+     * @param audience the audience of this backend. It must match exactly
      */
     public static Builder of(String issuer, String audience) {
         return new Builder(issuer, audience);
@@ -184,7 +184,7 @@ public final class TokenVerifier {
             byte[] bytes = Base64.getUrlDecoder().decode(text);
             if (Base64.getUrlEncoder().withoutPadding().encodeToString(bytes).equals(text)) return bytes;
         } catch (IllegalArgumentException error) {
-            // Below.
+            // The statement below refuses the token.
         }
         throw new TokenRefused("no base64url");
     }

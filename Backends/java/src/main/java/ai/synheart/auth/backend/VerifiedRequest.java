@@ -50,10 +50,10 @@ final class VerifiedRequest extends UnclaimedRequest {
         parameters = null;
     }
 
-    /** Without this, the second half of an asynchronous request would get the request that came, and a body without bytes. */
+    /** Without this, the second half of an asynchronous request would get the original request, without its body. */
     @Override
     public AsyncContext startAsync() {
-        // The server's own, as without this filter: filters of the second half wrap it again.
+        // Uses the server's own answer, as without this filter. Filters of the second half wrap it again.
         ServletResponse original = answer;
         while (original instanceof ServletResponseWrapper wrapper) original = wrapper.getResponse();
         return startAsync(this, original);
@@ -83,8 +83,9 @@ final class VerifiedRequest extends UnclaimedRequest {
     }
 
     /**
-     * The parameters of the query and of the verified body. The server's own are not taken, because it may have made them of a body
-     * that was read before. Those of a dispatcher come first, as the server would put them.
+     * The parameters of the query and of the verified body. The server's own parameters are not used, because the
+     * server may have made them from a body that was read earlier. A dispatcher's parameters come first, as the server
+     * would order them.
      */
     @Override
     public Map<String, String[]> getParameterMap() {
@@ -103,7 +104,7 @@ final class VerifiedRequest extends UnclaimedRequest {
         return parameters;
     }
 
-    /** Whether the body is a form of more than {@link #PAIR_LIMIT} pairs. The server's own limit does not see it. */
+    /** Whether the body is a form of more than {@link #PAIR_LIMIT} pairs. The server's limit does not apply to it. */
     static boolean hasTooManyPairs(HttpServletRequest received, byte[] body) {
         if (!isForm(received)) return false;
         int pairs = 1;

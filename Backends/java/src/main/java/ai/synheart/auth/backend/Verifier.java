@@ -18,7 +18,7 @@ import java.util.UUID;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Asks one service about requests. Make one for each process and share it. Knows no framework. */
+/** Asks one service about requests. Make one for each process and share it. Depends on no framework. */
 public final class Verifier {
     private static final System.Logger LOG = System.getLogger("ai.synheart.auth.backend");
     private static final String CODE = "[A-Z0-9_]{1,64}";
@@ -26,7 +26,7 @@ public final class Verifier {
     private static final String APP = "[A-Za-z0-9._-]{1,128}";
     private static final Pattern ORIGIN = Pattern.compile(
         "(https?)://((?:[A-Za-z0-9._~-]+|\\[[0-9A-Fa-f:.]+\\])(?::[0-9]{1,5})?)");
-    /** Where the service says nothing better. */
+    /** Used if the service sends no Retry-After. */
     private static final int RETRY_AFTER = 5;
 
     private final ServiceClient client;
@@ -189,7 +189,7 @@ public final class Verifier {
                 LOG.log(Level.WARNING, "the auth service did not answer: {0}", error.getMessage());
                 continue;
             }
-            // Where the service says when to come back, that is later than a phone waits here.
+            // A Retry-After is longer than a phone waits here.
             if (answer.status() < 500 || answer.retryAfter() >= 0) break;
         }
         return answer;
@@ -242,7 +242,7 @@ public final class Verifier {
         return question;
     }
 
-    /** Whether the headers name one length, and it is the body's. Two framings are how requests are smuggled. */
+    /** Whether the headers name one length, and it is the body's. Ambiguous framing allows request smuggling. */
     private static boolean isFramed(Incoming request) {
         List<String> lengths = Header.values(request.headers(), "Content-Length");
         if (lengths.isEmpty()) return true;
@@ -250,7 +250,7 @@ public final class Verifier {
         return lengths.get(0).matches("[0-9]{1,15}") && Long.parseLong(lengths.get(0)) == request.body().length;
     }
 
-    /** The verdict of a 200, null if it is none. */
+    /** The verdict in an answer with status 200; null if it has none. */
     private static Outcome.Verification passed(Map<String, Object> body, Incoming request) {
         String observed = text(body.get("observed"), CODE);
         if (Boolean.FALSE.equals(body.get("verified")) && observed != null) return new Outcome.Verification(null, observed);
@@ -296,7 +296,7 @@ public final class Verifier {
         return refusal(status, Map.of(), code, message, name, Instant.now().getEpochSecond());
     }
 
-    /** The answer where there is no verdict: the request does not pass. */
+    /** The answer if the service gave no verdict: the request does not pass. */
     private static Outcome.Refusal unavailable(String name, int seconds) {
         return refusal(
             503, Map.of("Retry-After", String.valueOf(seconds < 0 ? RETRY_AFTER : seconds)), "SERVICE_UNAVAILABLE",
@@ -325,7 +325,7 @@ public final class Verifier {
         }
     }
 
-    /** Addresses that begin alike. */
+    /** Addresses with a common prefix. */
     private record Network(byte[] address, int length) {
         static Network of(String text) {
             String[] parts = text.split("/", -1);

@@ -38,7 +38,7 @@ import org.apache.catalina.Context;
 import org.apache.catalina.startup.Tomcat;
 import org.apache.tomcat.util.descriptor.web.ErrorPage;
 
-/** What the vectors cannot say: configuration, threads, parameters of forms. A plain program, so that it needs no framework. */
+/** Tests beyond the vectors: configuration, threads, form parameters. A plain program: it needs no framework. */
 public final class LibraryTests {
     private static final String SECRET = "a-secret-of-this-test";
     private static final String SERVICE = "https://auth.example.com";
@@ -59,7 +59,7 @@ public final class LibraryTests {
         } catch (Exception | AssertionError error) {
             System.err.println("failed: " + name);
             error.printStackTrace();
-            // The servers' threads would go on.
+            // Otherwise the servers' threads would keep the program running.
             System.exit(1);
         }
     }
@@ -203,12 +203,12 @@ public final class LibraryTests {
                 Json.object(wrong.getBytes(StandardCharsets.UTF_8));
                 throw new AssertionError("accepted " + wrong);
             } catch (Json.Malformed expected) {
-                // As it must be.
+                // The text was refused, as expected.
             }
         }
     }
 
-    /** What a servlet sees of a form. */
+    /** The parameters of a form that a servlet sees. */
     private static final class Form extends HttpServlet {
         private static final long serialVersionUID = 1;
 
@@ -270,7 +270,7 @@ public final class LibraryTests {
             String query = ((HttpServletRequest) request).getQueryString();
             if ("stream".equals(query)) request.getInputStream().readAllBytes();
             if ("parameters".equals(query)) request.getParameterMap();
-            // As if the server had made parameters of a body of which it does not say that there was one.
+            // Simulates a server that made parameters from a body, and does not report that body.
             boolean isHidden = "hidden".equals(query);
             chain.doFilter(!isHidden ? request : new HttpServletRequestWrapper((HttpServletRequest) request) {
                 @Override
@@ -290,7 +290,7 @@ public final class LibraryTests {
         for (String query : List.of("", "?stream", "?parameters")) {
             HttpRequest.BodyPublisher body = HttpRequest.BodyPublishers.ofString("a=1");
             statuses.add(post(tomcat, "/" + query, device, body).statusCode());
-            // Without a length, so in chunks.
+            // The body has no length, so it is sent in chunks.
             statuses.add(post(tomcat, "/" + query, device, HttpRequest.BodyPublishers.fromPublisher(body)).statusCode());
         }
         String empty = post(tomcat, "/?parameters", device, "").body();
@@ -303,7 +303,7 @@ public final class LibraryTests {
         equal(forwarded, "0,1,2");
     }
 
-    /** Answers from an error page, or from the second half of an asynchronous request, with what a client could claim. */
+    /** Answers from an error page, or the second half of an asynchronous request, with the headers that claim an identity. */
     private static final class Dispatched extends HttpServlet {
         private static final long serialVersionUID = 1;
 
