@@ -6,8 +6,10 @@ import ai.synheart.auth.AttestationException.Code
 import ai.synheart.auth.AttestationProvider
 import ai.synheart.auth.AttestationSubject
 import ai.synheart.auth.DeviceKeyStoreException
+import ai.synheart.auth.Situation
 import ai.synheart.auth.Sleeper
 import ai.synheart.auth.concurrency.withDeadline
+import ai.synheart.auth.failure
 import java.security.MessageDigest
 import java.security.cert.X509Certificate
 import kotlin.coroutines.EmptyCoroutineContext
@@ -15,13 +17,10 @@ import kotlin.time.Duration.Companion.seconds
 import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.withContext
 
-/** The key has no attestation, and a new one may have. */
-internal class UnattestedKeyException(cause: Throwable) : Exception(cause)
-
 /** Google's two proofs: a Play Integrity token, and the key's own attestation. */
 internal class AndroidAttestation(
     private val proof: AndroidProof, private val tokens: () -> IntegrityTokens?, private val keystore: Keystore,
-    private val sleeper: Sleeper, private val mayAttestLater: (alias: String) -> Boolean,
+    private val sleeper: Sleeper, private val keys: AndroidKeyStore,
 ) : AttestationProvider {
     // Made on first use: the classes of Play Integrity may be missing from the app.
     private val integrity: IntegrityTokens? by lazy { if (proof.usesPlayIntegrity) tokens() else null }
@@ -44,15 +43,15 @@ internal class AndroidAttestation(
         if (proof.needsKeyAttestation && chain == null) {
             throw AttestationException(Code.UNSUPPORTED, "the hardware of this device does not attest its keys")
         }
-        val failure = try {
+        val refusal = try {
             val token = if (proof.usesPlayIntegrity) token(subject, canDoWithout = chain != null && !proof.needsPlayIntegrity) else null
             if (token != null || chain != null) return AttestationEvidence(token, chain)
             AttestationException(Code.UNSUPPORTED, "this device has neither proof")
         } catch (error: AttestationException) {
             error
         }
-        if (chain != null || failure.code != Code.UNSUPPORTED || !mayAttestLater(subject.alias)) throw failure
-        throw AttestationException(Code.UNAVAILABLE, "the hardware was too busy to attest the key", UnattestedKeyException(failure))
+        if (chain != null || refusal.code != Code.UNSUPPORTED || !keys.mayAttestLater(subject.alias)) throw refusal
+        throw failure(Situation.KEY_UNATTESTED, "the hardware was too busy to attest the key", refusal)
     }
 
     private suspend fun token(subject: AttestationSubject, canDoWithout: Boolean): String? {

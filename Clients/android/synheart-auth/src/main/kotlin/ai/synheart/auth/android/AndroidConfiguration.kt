@@ -98,7 +98,7 @@ public class AndroidConfiguration(
         val keystore = Keystore(prefix = if (app.isDeviceProtectedStorage) "device_protected/" else "", pause)
         val attestation = attestation
         val keys = AndroidKeyStore(keystore, if (attestation == null) proof.ofKeys else AndroidKeyStore.Attestation.NEVER, usesStrongBox)
-        val google = AndroidAttestation(proof, { tokens(app) }, keystore, sleeper, keys::mayAttestLater)
+        val google = AndroidAttestation(proof, { tokens(app) }, keystore, sleeper, keys)
         return Configuration(
             baseUrl = baseUrl,
             keyStore = keys,

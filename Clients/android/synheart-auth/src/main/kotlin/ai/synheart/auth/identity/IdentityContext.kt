@@ -12,7 +12,6 @@ import ai.synheart.auth.Remedy
 import ai.synheart.auth.Situation
 import ai.synheart.auth.SignatureScheme
 import ai.synheart.auth.SynheartAuthException
-import ai.synheart.auth.android.UnattestedKeyException
 import ai.synheart.auth.concurrency.CallKind
 import ai.synheart.auth.concurrency.NoAnswerException
 import ai.synheart.auth.concurrency.withDeadline
@@ -153,8 +152,7 @@ internal class IdentityContext(val appId: String, val configuration: Configurati
             AttestationException.Code.UNSUPPORTED -> failure(Situation.ATTESTATION_UNSUPPORTED, error.message.orEmpty(), error)
             AttestationException.Code.REFUSED -> failure(Situation.ATTESTATION_REFUSED, "the attestation provider refused", error)
             AttestationException.Code.UNAVAILABLE ->
-                if (error.cause is UnattestedKeyException) failure(Situation.KEY_UNATTESTED, error.message.orEmpty(), error)
-                else failure(Situation.PROVIDER_UNAVAILABLE, "the attestation provider cannot be asked now", error)
+                failure(Situation.PROVIDER_UNAVAILABLE, "the attestation provider cannot be asked now", error)
             AttestationException.Code.MISCONFIGURED -> failure(OwnCode.NOT_CONFIGURED, error.message.orEmpty(), error)
         }
     } catch (error: Exception) {
