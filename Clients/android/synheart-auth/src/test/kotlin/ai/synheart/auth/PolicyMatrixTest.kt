@@ -58,10 +58,10 @@ class PolicyMatrixTest {
     private class Life(val phone: TestPhone, val setting: Setting, val time: Time) {
         private val service = phone.service
 
-        // The proofs are the policy's.
+        // The proofs and the authorities are the policy's.
         private val record = phone.record().let { record ->
             val android = record.getValue("android") as Map<*, *>
-            record + ("android" to android - "proof" - "key_attestation")
+            record - "signature" + ("android" to android - "proof" - "key_attestation")
         }
         private val appId = service.newApp(record)
         private val credential = service.backendCredential(appId)
