@@ -52,7 +52,8 @@ extension SignaturePolicy {
             futureWindowSeconds < before.futureWindowSeconds
             // For some seconds, another node still judges by the previous record.
             ? now + before.futureWindowSeconds + ClaimHistory.clockTolerance : nil
-        return [narrowed, stored.form?.widerUntil].compactMap(\.self).filter { $0 >= now }.max()
+        // Until no copy of such a request is fresh any more.
+        return [narrowed, stored.form?.widerUntil].compactMap(\.self).filter { $0 + ReplayClaim.life >= now }.max()
     }
 }
 
