@@ -77,7 +77,7 @@ import Testing
         #expect(name?.matches(of: /com\.example\.app/).count == 2)
         #expect(mode?.contains(">yours<") == true && mode?.contains("&quot;observe&quot;") == true)
         #expect(Self.row("enabled", answer.text) == nil)
-        // The page names the author, whom it reads from the audit log.
+        // The page names the person who made the other change. It finds the name in the audit log.
         #expect(answer.text.contains("<code>admin:\(id)</code>"))
         let sequence = try #require(
             try await desk.stores.events(app: nil, device: nil, before: nil, limit: 100)
