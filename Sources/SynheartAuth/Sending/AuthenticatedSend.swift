@@ -221,14 +221,13 @@ struct AuthenticatedSend: Sendable {
         return answer.status != 400 || verdict.remedy == .signOtherScheme ? verdict : nil
     }
 
-    /// Learns the clock, unless another call has done so since the refused copy was signed, or the copy was under way for long, as in a
-    /// suspended process.
+    /// Learns the clock, unless another call has done so since the refused copy was signed.
     private func learnClock(_ verdict: SynheartAuthError, after sent: SentCopy) async throws(SynheartAuthError) {
         let before = sent.record.clockOffset
-        guard context.clock.continuous - sent.signedAt <= ServiceClient.longestRoundTrip,
-            try await context.ledger.load().clockOffset == before
-        else { return }
-        if isAuthOrigin, let time = verdict.serverTime {
+        guard try await context.ledger.load().clockOffset == before else { return }
+        // A copy that was under way for long is refused although the clock is right, and its answer may be as old.
+        let isLate = context.clock.continuous - sent.signedAt > ServiceClient.longestRoundTrip
+        if isAuthOrigin, !isLate, let time = verdict.serverTime {
             guard
                 let offset = ClockOffset(
                     serverTime: time, receivedAt: context.clock.wallMilliseconds, roundTrip: .zero)
@@ -237,7 +236,7 @@ struct AuthenticatedSend: Sendable {
         } else {
             _ = try await status()
         }
-        guard try await context.ledger.load().clockOffset != before else { throw verdict.unlearnableClock }
+        guard try await context.ledger.load().clockOffset != before || isLate else { throw verdict.unlearnableClock }
     }
 
     /// The verdict, if the auth service confirms it; else nil.
