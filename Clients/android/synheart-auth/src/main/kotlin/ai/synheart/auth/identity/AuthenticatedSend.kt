@@ -109,7 +109,7 @@ internal class AuthenticatedSend(
             val isRepeated = !recovered.add(verdict.code)
             if (isRepeated && !verdict.endsIdentity) throw verdict
             when (verdict.remedy) {
-                Remedy.LEARN_CLOCK -> learnClock(verdict, signed.clockOffset, signedAt)
+                Remedy.LEARN_CLOCK -> learnClock(verdict, signed.record.clockOffset, signedAt)
                 Remedy.REPORT -> throw verdict.naming(url.origin)
                 // A copy was accepted. Another one must change nothing more.
                 Remedy.SIGN_AGAIN -> if (!isRepeatable) {
@@ -121,7 +121,7 @@ internal class AuthenticatedSend(
                 Remedy.FINISH_ROTATION, Remedy.CONFIRM -> {
                     // During a rotation, and after one whose answer was lost, the service may have the other key.
                     if (!isRepeated && verdict.remedy == Remedy.FINISH_ROTATION && identity.hasReplaced(signed.key)) continue
-                    confirmed(verdict)?.let { throw it }
+                    confirmed(verdict, signed.record)?.let { throw it }
                     return answer
                 }
                 else -> return answer
@@ -191,9 +191,12 @@ internal class AuthenticatedSend(
         if (context.ledger.load().clockOffset == used && !isLate) throw unlearnableClock(verdict)
     }
 
-    /** The verdict, if the auth service confirms it; else null. */
-    private suspend fun confirmed(verdict: SynheartAuthException): SynheartAuthException? {
-        if (isAuthOrigin) return verdict
+    /**
+     * The verdict, if the auth service confirms it; else null. If a reset has ended the identity that signed, the status of the present
+     * one decides.
+     */
+    private suspend fun confirmed(verdict: SynheartAuthException, record: IdentityRecord): SynheartAuthException? {
+        if (isAuthOrigin && context.ledger.load().deviceId == record.deviceId) return verdict
         return try {
             verdict.takeIf { identity.status().status == DeviceStatus.Status.REVOKED }
         } catch (error: SynheartAuthException) {

@@ -4,6 +4,7 @@ import ai.synheart.auth.DeviceStatus
 import ai.synheart.auth.DeviceToken
 import ai.synheart.auth.KeyRotation
 import ai.synheart.auth.OwnCode
+import ai.synheart.auth.Recovery
 import ai.synheart.auth.Registration
 import ai.synheart.auth.Remedy
 import ai.synheart.auth.ResetReason
@@ -11,6 +12,7 @@ import ai.synheart.auth.RotationReason
 import ai.synheart.auth.SynheartAuthException
 import ai.synheart.auth.concurrency.BackOff
 import ai.synheart.auth.concurrency.closed
+import ai.synheart.auth.concurrency.resetMeanwhile
 import ai.synheart.auth.failure
 import ai.synheart.auth.remedy
 import ai.synheart.auth.wire.Route
@@ -165,19 +167,32 @@ internal class DeviceIdentity(val context: IdentityContext, private val scope: C
         return context.ledger.load().key != key
     }
 
-    /** Calls the service with the current key. If the service refuses a key that was just replaced, calls it once more. */
-    private suspend fun <Value> call(
-        keyOf: (IdentityRecord) -> KeyReference = IdentityRecord::signingKey, body: suspend (IdentityRecord, KeyReference) -> Value,
-    ): Value {
-        var signed: KeyReference? = null
-        val call: suspend (IdentityRecord, KeyReference) -> Value = { record, key ->
-            signed = key
-            body(record, key)
+    /**
+     * Calls the service with the current key. If the service refuses a key that was just replaced, calls it once more. A refusal of an
+     * identity that a reset has ended must not make the host give up the present one.
+     *
+     * @return the answer, and the key that signed
+     */
+    private suspend fun call(
+        route: Route, body: ByteArray = ByteArray(0), keyOf: (IdentityRecord) -> KeyReference = IdentityRecord::signingKey,
+    ): Pair<ServiceClient.Answer, KeyReference> {
+        var refused: KeyReference? = null
+        val call: suspend (IdentityRecord, KeyReference) -> Pair<ServiceClient.Answer, KeyReference> = { record, key ->
+            try {
+                context.signedCall(route, record, key, body) to key
+            } catch (error: SynheartAuthException) {
+                if (error.isInvalidSignature && refused == null) {
+                    refused = key
+                } else if (error.recovery == Recovery.RESET && context.ledger.load().deviceId != record.deviceId) {
+                    throw resetMeanwhile()
+                }
+                throw error
+            }
         }
         return try {
             context.signAsCurrent(keyOf, call)
         } catch (error: SynheartAuthException) {
-            if (!error.isInvalidSignature || signed?.let { hasReplaced(it) } != true) throw error
+            if (refused?.let { hasReplaced(it) } != true) throw error
             context.signAsCurrent(keyOf, call)
         }
     }
@@ -205,10 +220,11 @@ internal class DeviceIdentity(val context: IdentityContext, private val scope: C
         }
     }
 
-    suspend fun status(): DeviceStatus = call(
+    suspend fun status(): DeviceStatus {
         // A pending device has a status too.
-        keyOf = { record -> record.key?.takeIf { record.identity != Identity.NONE } ?: record.signingKey() },
-    ) { record, key -> context.signedCall(Route.STATUS, record, key).read(::statusAnswer) }
+        val (answer) = call(Route.STATUS) { record -> record.key?.takeIf { record.identity != Identity.NONE } ?: record.signingKey() }
+        return answer.read(::statusAnswer)
+    }
 
     suspend fun token(audience: String?): DeviceToken {
         val name = audience.orEmpty()
@@ -235,11 +251,9 @@ internal class DeviceIdentity(val context: IdentityContext, private val scope: C
         var hasRotated = false
         while (true) {
             try {
-                val entry = call { record, key ->
-                    val answer = context.signedCall(Route.TOKEN, record, key, tokenRequest(audience))
-                    val token = answer.read(TokenAnswer::parse)
-                    TokenCache.Entry(token.token, answer.sentAtMillis, token.lifeSeconds.coerceIn(0, 600) * 1000, key.thumbprint)
-                }
+                val (answer, key) = call(Route.TOKEN, tokenRequest(audience))
+                val token = answer.read(TokenAnswer::parse)
+                val entry = TokenCache.Entry(token.token, answer.sentAtMillis, token.lifeSeconds.coerceIn(0, 600) * 1000, key.thumbprint)
                 if (entry.thumbprint == context.ledger.load().key?.thumbprint) synchronized(this) { tokens[audience.orEmpty()] = entry }
                 return entry.at(context.configuration.clock.elapsedMillis)
             } catch (error: SynheartAuthException) {

@@ -23,9 +23,9 @@ import ai.synheart.auth.wire.schemeOneMessage
 import ai.synheart.auth.wire.upperAscii
 import ai.synheart.auth.wire.uuid
 
-/** A signed request: its headers, the time that the signature covers, the clock offset of that time, and the key that signed. */
+/** A signed request: its headers, the time that the signature covers, and the record and the key that signed. */
 internal class SignedMessage(
-    val headers: List<Pair<String, String>>, val timestamp: Long, val clockOffset: ClockOffset, val key: KeyReference,
+    val headers: List<Pair<String, String>>, val timestamp: Long, val record: IdentityRecord, val key: KeyReference,
 )
 
 /** Runs [body], and turns a malformed part of a request into `SIGNING_FAILED`. */
@@ -89,7 +89,7 @@ internal class RequestSigner(private val context: IdentityContext) {
             Header.APP_ID to context.appId, Header.DEVICE_ID to record.device(), Header.SIGNATURE to signature.base64(),
             Header.TIMESTAMP to timestamp.toString(), Header.NONCE to context.configuration.random.uuid(), Header.SIGNATURE_VERSION to "1",
         )
-        return SignedMessage(headers, timestamp, record.clockOffset, key)
+        return SignedMessage(headers, timestamp, record, key)
     }
 
     private suspend fun signSchemeTwo(
@@ -104,7 +104,7 @@ internal class RequestSigner(private val context: IdentityContext) {
             Header.SIGNATURE_INPUT to "${SchemeTwo.LABEL}=$parameters",
             Header.MESSAGE_SIGNATURE to "${SchemeTwo.LABEL}=:${rawSignature(signature).base64()}:",
         )
-        return SignedMessage(headers, timestamp, record.clockOffset, key)
+        return SignedMessage(headers, timestamp, record, key)
     }
 
     /**

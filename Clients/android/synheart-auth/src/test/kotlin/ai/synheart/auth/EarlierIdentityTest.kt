@@ -9,15 +9,15 @@ import org.junit.Assert.assertEquals
 import org.junit.Assert.assertNotEquals
 import org.junit.Test
 
-/** Token requests that are still running when the identity is reset and registered again. */
-class TokenTest {
-    /** The next token request, held until it is [released]: before it is sent, or before its answer arrives. */
-    private class Held(world: World, isAnswered: Boolean) {
+/** Requests that are still running when the identity is reset and registered again. */
+class EarlierIdentityTest {
+    /** The next request to a path, held until it is [released]: before it is sent, or before its answer arrives. */
+    private class Held(world: World, isAnswered: Boolean, path: String = World.TOKEN) {
         val arrived = CompletableDeferred<Unit>()
         val released = CompletableDeferred<Unit>()
 
         init {
-            world.at(World.TOKEN) { send ->
+            world.at(path) { send ->
                 val answer = if (isAnswered) send() else null
                 arrived.complete(Unit)
                 released.await()
@@ -43,8 +43,9 @@ class TokenTest {
             val second = async { client.deviceToken(appId) }
             new.arrived.await()
             old.released.complete(Unit)
-            val refused = first.await().exceptionOrNull() as SynheartAuthException.ServerError
-            assertEquals(Recovery.RESET, refused.recovery)
+            // The refusal must not make the host reset the new identity.
+            val refused = first.await().exceptionOrNull() as SynheartAuthException.NetworkError
+            assertEquals(Recovery.RETRY, refused.recovery)
             // The end of the old request does not end the new one, which a third caller joins.
             val third = async { client.deviceToken(appId) }
             delay(100)
@@ -52,6 +53,20 @@ class TokenTest {
             assertEquals(second.await().token, third.await().token)
         }
         assertEquals(2, count(World.TOKEN))
+    }
+
+    @Test
+    fun `a late refusal of the auth service does not end the new identity`() = World.run {
+        register()
+        withTimeout(20.seconds) {
+            val old = Held(this@run, isAnswered = false, World.STATUS)
+            val first = async { send() }
+            old.arrived.await()
+            registerAnew()
+            old.released.complete(Unit)
+            assertEquals(401, first.await().status)
+        }
+        expectWorking()
     }
 
     @Test
