@@ -370,7 +370,7 @@ struct RotationTests {
                 .invalidAttestation, "the stored key",
                 try await Self.rebinding(device, with: attestKey, in: world).request
             ),
-            (.rotationFailed, "another device's", try await Self.rebinding(device, with: another, in: world).request),
+            (.invalidAttestation, "another device's", try await Self.rebinding(device, with: another, in: world).request),
             (
                 .invalidAttestation, "for another device",
                 try await Self.rebinding(device, for: DeviceID(from: world.world.random), in: world).request

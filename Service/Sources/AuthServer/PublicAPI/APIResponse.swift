@@ -30,9 +30,9 @@ struct APIResponse: Sendable {
 
     static let noContent = APIResponse(status: 204)
 
-    /// A document that is the same for every caller. Caches may keep it as long as the key set.
-    static func published(_ document: JSONObject) -> APIResponse {
-        var answer = APIResponse.json(document)
+    /// The published keys: the only answer of the public API that caches may keep.
+    static func keySet(_ keys: JSONObject) -> APIResponse {
+        var answer = APIResponse.json(keys)
         answer.cacheControl = "public, max-age=\(SigningKeys.cacheLife)"
         return answer
     }

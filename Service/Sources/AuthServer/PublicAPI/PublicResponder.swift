@@ -90,13 +90,13 @@ struct PublicResponder: ListenerResponder {
             let (verified, body) = try await signed(request, for: .token, &outcome)
             return .json(try await service.issueToken(TokenRequest(received: body), verified))
         case .verify: return try await verify(request, &outcome)
-        case .keySet, .wellKnownKeySet: return .published(try await service.signingKeys.keySet())
+        case .keySet, .wellKnownKeySet: return .keySet(try await service.signingKeys.keySet())
         case .forward: throw Refusal(.notFound, "no forwarded request")
         case .openIDConfiguration, .authorizationServer:
             guard let metadata = service.issuerMetadata else {
                 throw Refusal(setUp: .notFound, "a client looks for the issuer, and server.public_origin is not set")
             }
-            return .published(metadata)
+            return .json(metadata)
         }
     }
 

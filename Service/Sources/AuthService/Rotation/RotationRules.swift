@@ -112,7 +112,10 @@ struct RotationRules: Sendable {
         }
         switch outcome {
         case nil: throw Refusal(.notRegistered, "no such device")
-        case .keyTaken?: throw Refusal(.rotationFailed, "the new key, or the App Attest key, is or was bound")
+        // A rebind is judged like a registration.
+        case .keyTaken? where evidence?.evidence != nil:
+            throw Refusal(.invalidAttestation, "the new key, or the App Attest key, is or was bound")
+        case .keyTaken?: throw Refusal(.rotationFailed, "the new key is or was bound")
         case .done(let rotated, _)?:
             await protection.countRotation(of: device.deviceID)
             return RotateKeyResponse(effectiveAt: rotated.keySince)

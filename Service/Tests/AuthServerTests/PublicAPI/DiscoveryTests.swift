@@ -14,7 +14,7 @@ import Testing
     ) async throws {
         try await TestServer.with(publicOrigin: "https://auth.example.com") { server in
             let answer = try await server.send("GET", route.rawValue)
-            #expect(answer.status == 200 && answer.value("Cache-Control") == "public, max-age=300")
+            #expect(answer.status == 200 && answer.value("Cache-Control") == "no-store")
             #expect(answer.value("Content-Type") == "application/json")
             let expected: JSONValue = [
                 "issuer": "https://auth.example.com", "jwks_uri": "https://auth.example.com/.well-known/jwks.json",
