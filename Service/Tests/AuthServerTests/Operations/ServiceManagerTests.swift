@@ -6,7 +6,7 @@
 
     @testable import AuthServer
 
-    /// The service reports over a socket to its manager that it is ready, stops, and still works.
+    /// The service tells its manager over a socket that it is ready, that it is stopping, and that it still works.
     @Suite struct ServiceManagerTests {
         private let lines = LogLines()
 

@@ -86,7 +86,7 @@ jint JNI_OnLoad(JavaVM *vm, void *reserved) {
     for (int i = 0; i < FUNCTIONS; i++) {
         methods[i] = (*env)->GetStaticMethodID(env, global, names[i].name, names[i].descriptor);
         if (!methods[i]) {
-            /* The reference is kept: no JNI call but a few is allowed while an exception is pending. */
+            /* Do not delete the reference: few JNI calls are allowed while an exception is pending. */
             return JNI_ERR;
         }
     }

@@ -252,7 +252,7 @@ public fun interface RandomSource {
 
 /** Waits. It is injected, so that tests do not wait. */
 public fun interface Sleeper {
-    /** Waits, until the caller is cancelled at most. */
+    /** Waits for this long, or until the caller is cancelled. */
     public suspend fun sleep(duration: Duration, purpose: SleepPurpose)
 }
 
