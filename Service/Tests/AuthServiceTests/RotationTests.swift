@@ -370,7 +370,10 @@ struct RotationTests {
                 .invalidAttestation, "the stored key",
                 try await Self.rebinding(device, with: attestKey, in: world).request
             ),
-            (.invalidAttestation, "another device's", try await Self.rebinding(device, with: another, in: world).request),
+            (
+                .invalidAttestation, "another device's",
+                try await Self.rebinding(device, with: another, in: world).request
+            ),
             (
                 .invalidAttestation, "for another device",
                 try await Self.rebinding(device, for: DeviceID(from: world.world.random), in: world).request
@@ -387,6 +390,21 @@ struct RotationTests {
         }
         #expect(try await world.world.row(device).key == device.publicKey)
         #expect(try await world.world.row(device).appAttest?.keyID == attestKey.keyID)
+    }
+
+    @Test("a rebind whose copy was faster is answered like the copy, and never refused as another device's")
+    func copyOfARebind() async throws {
+        let world = try await AppleWorld(["keys": ["rebind_on_rotation": true]])
+        let (device, _) = try await world.device()
+        let (body, now) = (try await Self.rebinding(device, in: world), world.world.clock.now)
+        let key = DevicePublicKey(body.key.publicKey)
+        await world.world.stores.interrupt(.save) { stores in
+            _ = try? stores.change(device.id, of: device.appID) { row in
+                (row.previousKey, row.key, row.keyRotatedAt) = (row.key, key, now)
+            }
+        }
+        #expect(try await world.world.rotate(device, body.request).effectiveAt == now)
+        #expect(try await world.world.row(device).key == key)
     }
 
     /// A rotation with an attestation of `attestKey`, by default of a new App Attest key.

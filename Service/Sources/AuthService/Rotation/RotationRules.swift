@@ -99,10 +99,16 @@ struct RotationRules: Sendable {
         let rotation = KeyRotation(
             newKey: newKey, signedBy: verified.device.key, reason: reason, reattestation: evidence,
             judgedAppAttestKey: device.appAttest?.keyID)
-        let outcome: DeviceChanges.Outcome?
-        do {
-            outcome = try await changes.apply(
+        do throws(Refusal) {
+            let outcome = try await changes.apply(
                 .rotate(rotation), to: device.deviceID, of: verified.app.record, by: "device", from: device)
+            switch outcome {
+            case nil: throw Refusal(.notRegistered, "no such device")
+            case .keyTaken?: throw try await takenKey(newKey)
+            case .done(let rotated, _)?:
+                await protection.countRotation(of: device.deviceID)
+                return RotateKeyResponse(effectiveAt: rotated.keySince)
+            }
         } catch {
             // A copy of the same request may have been faster.
             guard error.code == .rotationFailed,
@@ -110,16 +116,17 @@ struct RotationRules: Sendable {
             else { throw error }
             return try await repeated(now, verified, reason: reason)
         }
-        switch outcome {
-        case nil: throw Refusal(.notRegistered, "no such device")
-        // A rebind is judged like a registration.
-        case .keyTaken? where evidence?.evidence != nil:
-            throw Refusal(.invalidAttestation, "the new key, or the App Attest key, is or was bound")
-        case .keyTaken?: throw Refusal(.rotationFailed, "the new key is or was bound")
-        case .done(let rotated, _)?:
-            await protection.countRotation(of: device.deviceID)
-            return RotateKeyResponse(effectiveAt: rotated.keySince)
+    }
+
+    /// The refusal of a rotation whose new key, or else whose new App Attest key, is or was bound. A rebind to another device's App
+    /// Attest key is judged like a registration with it.
+    private func takenKey(_ newKey: DevicePublicKey) async throws(Refusal) -> Refusal {
+        let binding = try await storeCall { () async throws(StoreError) in
+            try await store.binding(of: newKey.thumbprint)
         }
+        return binding == nil
+            ? Refusal(.invalidAttestation, "the App Attest key belongs to another device")
+            : Refusal(.rotationFailed, "the new key is or was bound")
     }
 }
 

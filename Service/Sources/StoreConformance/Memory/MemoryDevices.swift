@@ -46,6 +46,10 @@ extension MemoryStores: DeviceStore {
         try check(.save)
         return changes.map { change in
             let (before, after) = (change.before, change.after)
+            // Before the version, as in the other stores: the key may be the device's own by a faster copy of the same request.
+            guard !change.replacesKey || bindings[after.key.thumbprint] == nil,
+                !change.replacesAppAttest || !isAttestedKeyTaken(after.appAttest, of: after)
+            else { return .keyTaken }
             guard var device = find(before.deviceID, before.appID), device.version == before.version else {
                 return .conflict
             }
@@ -54,9 +58,6 @@ extension MemoryStores: DeviceStore {
                     || device.highestScheme == before.highestScheme
                         && device.appAttest?.counter == before.appAttest?.counter
             else { return .conflict }
-            guard !change.replacesKey || bindings[after.key.thumbprint] == nil,
-                !change.replacesAppAttest || !isAttestedKeyTaken(after.appAttest, of: device)
-            else { return .keyTaken }
             if change.replacesKey {
                 if let retired = device.previousKey { bind(retired, to: device, as: .retired) }
                 bind(before.key, to: device, as: .previous)
