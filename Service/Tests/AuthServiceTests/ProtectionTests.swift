@@ -100,11 +100,18 @@ struct ProtectionTests {
             seen.record(device, at: World.start)
             seen.record(device, at: World.start + Int64(number))
         }
-        let batches = seen.take()
+        let batches = seen.flush()
         #expect(batches.map(\.count).sorted() == [500, 1000, 1000])
         #expect(batches.reduce(into: [:]) { $0.merge($1) { $1 } }.count == 2500)
         #expect(batches.compactMap { $0[devices[2]] } == [World.start + 2])
-        #expect(seen.take().isEmpty)
+        // Nothing was written, and one device is seen again.
+        #expect(seen.flush().reduce(0) { $0 + $1.count } == 2500)
+        seen.record(devices[2], at: World.start + 3000)
+        for batch in batches { seen.markWritten(batch) }
+        // A registration may have read a row before its time was written.
+        #expect(devices.allSatisfy(seen.mayContain))
+        #expect(seen.flush() == [[devices[2]: World.start + 3000]])
+        #expect(devices.filter(seen.mayContain) == [devices[2]])
     }
 
     @Test("a provider that does not answer delays no other background work", .timeLimit(.minutes(15)))

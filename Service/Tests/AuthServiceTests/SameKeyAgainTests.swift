@@ -65,7 +65,7 @@ struct SameKeyAgainTests {
 
     /// Events that prove that the first answer arrived, or that its client gave up.
     enum Use: String, CaseIterable {
-        case justVerified, writtenDown, asserted, rotated, schemeTwo, weekOld
+        case justVerified, writtenDown, notWritten, asserted, rotated, schemeTwo, weekOld
     }
 
     @Test(
@@ -78,6 +78,10 @@ struct SameKeyAgainTests {
         case .justVerified: try await world.world.verify(device)
         case .writtenDown:
             try await world.world.verify(device)
+            await world.world.service.writeLastSeen()
+        case .notWritten:
+            try await world.world.verify(device)
+            await world.world.stores.interrupt(.writeLastSeen) { $0.fail(.writeLastSeen) }
             await world.world.service.writeLastSeen()
         case .asserted: try await world.world.verify(world.asserting(try world.world.signed(device), &owner))
         case .rotated: device = try await world.world.rotated(device)

@@ -215,8 +215,9 @@ extension DeviceRecord {
 
     /// Whether the client may have lost the answer to its registration.
     ///
-    /// `lastSeen` is stored half a minute after a request, and a killed node loses times that it has not stored. The counter, the
-    /// key's age and the scheme are stored at once. `wasSeen` covers requests that this node has not stored yet.
+    /// `lastSeen` is stored up to half a minute after a request, and a killed node loses times that it has not stored. The counter,
+    /// the key's age and the scheme are stored at once. `wasSeen` covers requests of the last half minute on this node, and those
+    /// that it could not store.
     private func mayLackItsAnswer(wasSeen: Bool, at now: UnixTime) -> Bool {
         lastSeen == nil && !wasSeen && appAttest?.counter ?? 0 == 0 && keyRotatedAt == nil && highestScheme == .one
             && now - registeredAt <= Self.lostAnswerLife

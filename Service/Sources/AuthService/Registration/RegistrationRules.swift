@@ -239,7 +239,7 @@ struct RegistrationRules: Sendable {
         _ evidence: VerifiedEvidence, _ device: DeviceRecord, app: ProvisionedApp
     ) async throws(Refusal) -> DeviceRecord {
         let command = DeviceCommand.proveAgain(
-            evidence, of: device.key, wasSeen: seen.contains(device.deviceID))
+            evidence, of: device.key, wasSeen: seen.mayContain(device.deviceID))
         let outcome = try await changes.apply(
             command, to: device.deviceID, of: app.record, by: "device", from: device)
         guard case .done(let proven, _)? = outcome else {

@@ -73,9 +73,10 @@ extension AuthService {
 
     /// Writes last-seen times to the store, in steps.
     func writeLastSeen() async {
-        for step in seen.take() {
-            // If a write fails, later requests provide newer times. The remaining steps would likely fail too.
+        for step in seen.flush() {
+            // If a write fails, the remaining steps would likely fail too. Their times stay for the next flush.
             do { try await deviceStore.writeLastSeen(step) } catch { return }
+            seen.markWritten(step)
         }
     }
 }
