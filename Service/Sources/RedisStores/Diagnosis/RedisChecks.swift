@@ -194,6 +194,7 @@ private struct RedisChecks {
         redis.call('TIME')
         redis.call('DEL', key)
         redis.call('HSET', key, 'a', '1')
+        redis.call('HGET', key, 'a')
         redis.call('HMGET', key, 'a')
         redis.call('HGETALL', key)
         redis.call('HDEL', key, 'a')
