@@ -32,6 +32,7 @@ let x509: Target.Dependency = .product(name: "X509", package: "swift-certificate
 let atomics: Target.Dependency = .product(name: "Atomics", package: "swift-atomics")
 let system: Target.Dependency = .product(name: "SystemPackage", package: "swift-system")
 let grdb: Target.Dependency = .product(name: "GRDB", package: "GRDB.swift")
+let sqlite: Target.Dependency = .product(name: "GRDBSQLite", package: "GRDB.swift")
 let hummingbird: [Target.Dependency] = [
     .product(name: "HummingbirdCore", package: "hummingbird"),
     .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
@@ -132,7 +133,7 @@ let package = Package(
             ]),
         room("StoreConformance", ["AuthService", contract, json, crypto], tests: ["AuthService"]),
         room(
-            "SQLiteStores", ["AuthService", bytes, contract, json, crypto, grdb, logging, atomics, system],
+            "SQLiteStores", ["AuthService", bytes, contract, json, crypto, grdb, sqlite, logging, atomics, system],
             tests: [helpers, "AuthService", bytes, contract, json, "StoreConformance", crypto, grdb]),
 
         // The stores of a deployment with several nodes: PostgreSQL keeps everything; Redis can keep the data that lives for

@@ -16,7 +16,11 @@ final class JournalFile: @unchecked Sendable {
     /// - Parameter marking: whether to set the mark that shows other processes a running service.
     static func locked(_ path: String, marking: Bool = true) throws(SystemError) -> JournalFile? {
         let file = try JournalFile(descriptor: Foundation.open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0o600))
-        guard flock(file.descriptor, LOCK_EX | LOCK_NB) == 0 else { return nil }
+        guard flock(file.descriptor, LOCK_EX | LOCK_NB) == 0 else {
+            // A file system may have no locks.
+            guard errno == EWOULDBLOCK || errno == EINTR else { throw .current }
+            return nil
+        }
         if marking { JournalFile.setMark(file.descriptor, F_WRLCK) }
         return file
     }

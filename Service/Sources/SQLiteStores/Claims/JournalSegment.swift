@@ -39,6 +39,8 @@ final class JournalSegment: @unchecked Sendable {
 
     /// Appends a record. Precondition: it fits. Otherwise the process ends without writing.
     func append(_ record: ClaimRecord) {
+        // An optimised build does not check the bounds of the slice.
+        precondition(length + ClaimRecord.size <= memory.count)
         let place = UnsafeMutableRawBufferPointer(rebasing: memory[length..<length + ClaimRecord.size])
         guard let address = place.baseAddress else { return }
         record.write(to: address, seed: header.seed)

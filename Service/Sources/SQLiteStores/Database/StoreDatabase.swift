@@ -2,6 +2,7 @@ internal import AuthService
 internal import Bytes
 internal import Foundation
 internal import GRDB
+internal import GRDBSQLite
 
 /// The database file: one writing connection, several reading ones, and a deadline for every call.
 final class StoreDatabase: Sendable {
@@ -46,8 +47,15 @@ final class StoreDatabase: Sendable {
         _ body: @escaping @Sendable (Database) throws -> Value
     ) async throws(StoreError) -> Value {
         try await observer.observing(.read) { [pool, deadline] () async throws(StoreError) in
-            // GRDB interrupts the statements of a cancelled task.
-            let reading = Task { try await pool.read(body) }
+            // GRDB interrupts the running statement of a cancelled task, and begins no further one. A statement that is just about
+            // to run misses the interrupt, so SQLite asks for it again and again.
+            let reading = Task {
+                try await pool.read { database in
+                    sqlite3_progress_handler(database.sqliteConnection, 10_000, { _ in Task.isCancelled ? 1 : 0 }, nil)
+                    defer { sqlite3_progress_handler(database.sqliteConnection, 0, nil, nil) }
+                    return try body(database)
+                }
+            }
             let alarm = Task {
                 try await Task.sleep(for: deadline)
                 reading.cancel()
