@@ -60,6 +60,16 @@ public final class FakeSynheartAuth: DeviceAuthenticating {
         var listeners: [AsyncStream<StateChange>.Continuation] = []
         var devices = 0
         var rotations: Int64 = 0
+
+        /// The device id of an app's identity. Makes one if there is none.
+        mutating func deviceId(of appID: String) -> String {
+            if let known = identities[appID]?.deviceId { return known }
+            devices += 1
+            let number = String(devices)
+            let id = "00000000-0000-4000-8000-" + String(repeating: "0", count: 12 - number.count) + number
+            identities[appID, default: Identity()].deviceId = id
+            return id
+        }
     }
 
     private let script = Locked(State())
@@ -106,14 +116,7 @@ public final class FakeSynheartAuth: DeviceAuthenticating {
             if !script.registrations.isEmpty { return script.registrations.removeFirst() }
             return script.identities[appID]?.state == .registered ? .alreadyRegistered : .registered
         }
-        let deviceId = script.withLock { script -> String in
-            if let known = script.identities[appID]?.deviceId { return known }
-            script.devices += 1
-            let number = String(script.devices)
-            let id = "00000000-0000-4000-8000-" + String(repeating: "0", count: 12 - number.count) + number
-            script.identities[appID, default: Identity()].deviceId = id
-            return id
-        }
+        let deviceId = script.withLock { $0.deviceId(of: appID) }
         move(appID, to: status == .pending ? .registering : .registered)
         return Registration(status: status, deviceId: deviceId)
     }
@@ -182,7 +185,6 @@ public final class FakeSynheartAuth: DeviceAuthenticating {
     public func resetDeviceIdentity(appID: String, reason: ResetReason) async throws {
         try begin(.resetDeviceIdentity, appID)
         move(appID, to: .unregistered)
-        script.withLock { $0.identities[appID] = nil }
     }
 
     /// Succeeds. A fake has no clock.
@@ -224,6 +226,11 @@ public final class FakeSynheartAuth: DeviceAuthenticating {
         let (listeners, from) = script.withLock { script in
             let from = script.identities[appID]?.state ?? .unregistered
             script.identities[appID, default: Identity()].state = state
+            switch state {
+            case .unregistered: script.identities[appID]?.deviceId = nil
+            case .registered: _ = script.deviceId(of: appID)
+            default: break
+            }
             return (script.listeners, from)
         }
         guard from != state else { return }

@@ -67,6 +67,17 @@ import Testing
                 == .keyInvalidated)
     }
 
+    @Test func `an identity that a test makes registered can sign, and one that it ends has no device id`() async throws {
+        let auth = FakeSynheartAuth()
+        auth.set(.registered, appID: app)
+        let id = try #require(try await auth.getDeviceId(appID: app))
+        #expect(try await auth.registerDevice(appID: app).deviceId == id)
+        #expect(try await auth.send(request, appID: app).status == 200)
+        auth.set(.unregistered, appID: app)
+        #expect(try await auth.getDeviceId(appID: app) == nil)
+        #expect(try await auth.registerDevice(appID: app).deviceId != id)
+    }
+
     /// An app's own code, which uses the protocol.
     private func upload(_ auth: any DeviceAuthenticating) async throws -> Bool {
         do {

@@ -67,9 +67,10 @@ private struct FindingSums {
 
     /// The findings, requests first, then by their reason.
     var json: [JSONValue] {
-        let sorted = sums.sorted {
-            ($0.key.stage.rawValue, $0.key.reason.rawValue) > ($1.key.stage.rawValue, $1.key.reason.rawValue)
+        func order(_ finding: WhatIf.Finding) -> (String, String, String) {
+            (finding.stage.rawValue, finding.reason.rawValue, finding.code?.rawValue ?? "")
         }
+        let sorted = sums.sorted { order($0.key) > order($1.key) }
         return sorted.map { finding, sum in
             let code: JSONValue = finding.code.map { .string($0.rawValue) } ?? .null
             let examples = sum.examples.map { JSONValue.string($0.text) }

@@ -25,7 +25,8 @@ extension AdminAPI {
             let known = lines[line] ?? (0, 0)
             lines[line] = (known.verdicts + sum.count, known.newly + (isNew ? sum.count : 0))
         }
-        let sorted = lines.sorted { $1.value.verdicts < $0.value.verdicts }.prefix(Self.maximumLines)
+        let sorted = lines.sorted { ($1.value.verdicts, $0.key.order) < ($0.value.verdicts, $1.key.order) }
+            .prefix(Self.maximumLines)
         return JSONObject([
             ("since", .string(query.since.iso8601)),
             (
@@ -56,6 +57,12 @@ private struct CountLine: Hashable {
     init(finding: WhatIf.Finding, counted: CountedVerdict) {
         self.finding = finding
         (platform, scheme, version) = (counted.text(.platform), counted.text(.scheme), counted.text(.version))
+    }
+
+    /// The order of lines with as many verdicts.
+    var order: String {
+        [finding.stage.rawValue, finding.reason.rawValue, finding.code?.rawValue ?? "", platform, scheme, version]
+            .joined(separator: " ")
     }
 
     var members: [(String, JSONValue)] {

@@ -53,9 +53,8 @@ package struct ServerSettings: Sendable {
             throw ConfigurationError(
                 "limits.all_bodies_bytes", "must be at least \(limits.verifyBody), or the largest body never fits")
         }
-        for files in [tls, operations.tls] {
-            if let files { _ = try TLSCertificate(files) }
-        }
+        // A pipe can be read only once: by the listener.
+        for case let files? in [tls, operations.tls] where files.canBeReadAgain { _ = try TLSCertificate(files) }
     }
 
     /// The number of connections that one peer address may have.

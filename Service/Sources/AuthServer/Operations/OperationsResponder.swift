@@ -159,8 +159,10 @@ struct OperationsResponder: ListenerResponder {
             metrics.ready(finding.name, finding.failure == nil)
             metrics.degraded(finding.name, finding.degraded != nil)
         }
-        // A store that did not answer reports nothing about its history.
-        if let replay = findings.first(where: { $0.name == "replay" }), replay.failure == nil {
+        // If the store, or a part of it, did not answer, the result tells nothing about a loss of history.
+        if let replay = findings.first(where: { $0.name == "replay" }), replay.failure == nil,
+            replay.degraded == nil || replay.degraded?.until != nil
+        {
             metrics.historyLost(until: replay.degraded?.until, at: service.clock.now)
         }
         return findings

@@ -92,7 +92,7 @@ public struct ReceiptRefreshJob: Sendable {
             let answer = await ask(due)
             // The answer to a cancelled request is meaningless. The receipt is due again after its lease.
             guard !Task.isCancelled else { return .zero }
-            let rules = ReceiptRefreshRules(policy: policy, verifier: watch.verifier() ?? verifier)
+            let rules = ReceiptRefreshRules(verifier: watch.verifier() ?? verifier)
             let decision = rules.decide(answer, on: due, at: clock.now, jitter: random.fraction())
             try await record(decision, of: due, flaggingAbove: await watch.threshold(due.appID))
             if let proof = decision.proof { await watch.record(proof, due) }

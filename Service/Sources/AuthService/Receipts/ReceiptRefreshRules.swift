@@ -35,7 +35,6 @@ struct ReceiptRefreshRules: Sendable {
     /// Seconds for which a due receipt belongs to the process that took it.
     static let lease: Int64 = 900
 
-    let policy: ReceiptRefreshPolicy
     let verifier: ReceiptVerifier
 
     func decide(_ answer: ReceiptAnswer, on due: DueReceipt, at now: UnixTime, jitter: Double) -> Decision {

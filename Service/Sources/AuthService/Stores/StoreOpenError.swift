@@ -37,8 +37,6 @@ public struct StoreOpenError: Error, Sendable, Hashable, CustomStringConvertible
         public static let malformedURL = Self(rawValue: "malformedURL")
         /// No server that accepts writes answers.
         public static let unreachable = Self(rawValue: "unreachable")
-        /// A server answers and refuses: the password, the user, the database, TLS.
-        public static let refused = Self(rawValue: "refused")
         /// The server is older than PostgreSQL 15, or the database's encoding is not UTF-8.
         public static let unsupported = Self(rawValue: "unsupported")
         /// The tables do not exist, or are of an older version.

@@ -18,6 +18,8 @@ extension Connection {
     func run(_ statements: [Statement]) throws(StoreError) -> [StatementResult] {
         guard let handle else { throw lost("the connection is closed") }
         failure = nil
+        // A warning to an earlier call that was cancelled. That call has thrown already.
+        replication.discard()
         guard isWanted else {
             // Nothing was sent, so nothing needs to be cancelled.
             throw StoreError(.tooSlow, "not begun within its deadline")

@@ -45,7 +45,7 @@ actor Connection {
     private(set) var server: ServerAddress.Server?
     var transaction: OpenTransaction?
     /// Whether the server stopped waiting for a replica.
-    private let replication = ReplicationWarning()
+    let replication = ReplicationWarning()
     /// Whether the last transaction failed after its commit was sent, so that the change may have happened.
     var isOutcomeUnknown = false
 
@@ -200,10 +200,10 @@ actor Connection {
         return timeline.isNewest(place)
     }
 
-    /// Throws if the server stopped waiting for a replica since the last call: the wait was cancelled, or took longer than
+    /// Throws if the server stopped waiting for a replica during this call: the wait was cancelled, or took longer than
     /// `statement_timeout`. The server reports such a commit as a success.
     func checkReplication() throws(StoreError) {
-        guard replication.take() else { return }
+        guard replication.isPresent else { return }
         throw StoreError(.tooSlow, "PostgreSQL committed, but no replica confirmed it in time")
     }
 

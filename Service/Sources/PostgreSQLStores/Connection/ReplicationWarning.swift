@@ -14,13 +14,11 @@ final class ReplicationWarning: Sendable {
         PQsetNoticeReceiver(handle, hear, Unmanaged.passUnretained(self).toOpaque())
     }
 
-    /// Whether a warning arrived since the last call.
-    func take() -> Bool {
-        isHeard.withLock { isHeard in
-            defer { isHeard = false }
-            return isHeard
-        }
-    }
+    /// Whether a warning arrived since the last call of `discard`.
+    var isPresent: Bool { isHeard.withLock { $0 } }
+
+    /// Forgets a warning.
+    func discard() { isHeard.withLock { $0 = false } }
 
     /// Whether a notice is this warning. Its message is in the server's language, and other warnings have the same code. But no
     /// statement of the stores causes another warning.

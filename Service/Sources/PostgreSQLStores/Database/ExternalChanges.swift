@@ -63,7 +63,9 @@ final class ExternalChanges: Sendable {
             defer { current = nil }
             return current
         }
-        ended?.thread.signal.raise()
+        guard let ended else { return }
+        isListening.withLock { $0 = false }
+        ended.thread.signal.raise()
     }
 
     /// Opens a connection unless there is one.

@@ -135,12 +135,15 @@ import X509
         try #require(mkfifo(files.certificate, 0o600) == 0)
         let path = files.certificate
         Thread.detachNewThread { try? pem.write(to: URL(fileURLWithPath: path)) }
+        var settings = ServerSettings()
+        settings.tls = files
+        // The configuration and the server check the settings before a listener reads the files.
+        try settings.check()
         let certificate = try TLSCertificate(files)
         #expect(try !certificate.reload())
         let live = ReloadableSettings(ServerSettings())
         live.tls.server = certificate
-        var settings = ServerSettings()
-        settings.tls = files
+        try settings.check()
         try live.apply(settings)
         #expect(certificate.loaded.files == files)
     }

@@ -167,10 +167,10 @@ import Verification
         }
     }
 
-    private func rules(_ policy: ReceiptRefreshPolicy = ReceiptRefreshPolicy()) throws -> ReceiptRefreshRules {
+    private func rules() throws -> ReceiptRefreshRules {
         let anchors = try #require(
             TrustAnchors(attestationRoots: [authority.attestationRoot], receiptRoots: [authority.receiptRoot]))
-        return ReceiptRefreshRules(policy: policy, verifier: ReceiptVerifier(trustAnchors: anchors))
+        return ReceiptRefreshRules(verifier: ReceiptVerifier(trustAnchors: anchors))
     }
 
     private func due(failures: Int = 0) throws -> DueReceipt {
