@@ -249,7 +249,7 @@ func (v *Verifier) ask(ctx context.Context, question []byte) *answer {
 			continue
 		}
 		found = next
-		// A Retry-After is longer than a phone waits here.
+		// No retry after a Retry-After: the phone would wait too long.
 		if found.status < 500 || found.retryAfter() >= 0 {
 			break
 		}

@@ -175,7 +175,8 @@ class Check:
         for path, action, _ in self.forms(found):
             kinds[pattern(action)].append((path, action))
         used = set()
-        # For each id, how much the forms need its device undecided: most if only that device has a form of a kind.
+        # For each part of a path, such as a device id, how scarce its forms are: a kind of form adds 1 / (its number of forms).
+        # The least scarce form is sent first, so that a device that alone has a form of some kind stays undecided for it.
         need = collections.Counter()
         for places in kinds.values():
             actions = {action for _, action in places}

@@ -32,7 +32,7 @@ import Testing
         get throws { try apply(.registered(device, at: UnixTime(10)), to: registering) }
     }
 
-    /// A rotation with a copy that was sent at second 100.
+    /// A rotation whose request was sent once, dated second 100.
     private var rotating: IdentityRecord {
         get throws {
             let started = try apply(.rotationStarted(new.alias, .compromise), to: registered)

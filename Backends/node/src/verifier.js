@@ -120,7 +120,7 @@ export class Verifier {
         this.#log.warn(`synheart auth: the auth service did not answer: ${error.code ?? error.name}`);
         continue;
       }
-      // A Retry-After is longer than a phone waits here.
+      // No retry after a Retry-After: the phone would wait too long.
       if (answer.status < 500 || retryAfter(answer) !== undefined) break;
     }
     return answer;

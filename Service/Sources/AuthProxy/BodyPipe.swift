@@ -28,7 +28,7 @@ final class BodyPipe: AsyncSequence, Sendable {
         deinit { pipe.close() }
     }
 
-    /// Ends the pipe when the HTTP client releases it.
+    /// Closes the pipe when the HTTP client releases this iterator.
     struct AsyncIterator: AsyncIteratorProtocol {
         fileprivate let reader: Closer
 

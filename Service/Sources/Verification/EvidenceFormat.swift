@@ -15,7 +15,7 @@ package enum EvidenceFormat: String, Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// The member of an input line with the object.
+    /// The name of the member of an input line that has the object.
     package var objectMember: String {
         switch self {
         case .attestation, .assertion, .receipt: "object"
@@ -24,6 +24,6 @@ package enum EvidenceFormat: String, Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// The member of an input line with the time of the check.
+    /// The name of the member of an input line that has the time of the check.
     package var timeMember: String { self == .playIntegrity ? "evaluate_at" : "valid_at" }
 }

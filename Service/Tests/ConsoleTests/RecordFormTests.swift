@@ -87,7 +87,7 @@ import Testing
             for (column, value) in values.enumerated() where isSampled(row + column) {
                 let changed = try #require(FullRecord.setting(.object(record), path[...], value).object)
                 if value.isNull {
-                    // Null has the meaning of the default.
+                    // Null means the default.
                     let form = try RecordForm(changed, over: record)
                     let standard = form.entries[field.name]
                     #expect(standard == field.entry(of: field.standard), "\(field.name)")

@@ -59,7 +59,7 @@ import Testing
 
     private var point: String { Base64.standard.encode(key.x963Representation) }
 
-    /// The assertion with its key, unless `key` has other options for it.
+    /// Verifies the assertion with its public key, or with the options in `key`.
     private func verifyAssertion(
         key: [String]? = nil, counter: Int = 2, _ more: String...
     ) async throws -> Binary.Result {

@@ -91,7 +91,7 @@ public struct AttestationVerifier: Sendable {
         let extensions: AuthenticatorExtensions?
     }
 
-    /// The steps, in their order.
+    /// Runs the steps in order up to the first that fails, and logs each. A step without an expected value is logged as skipped.
     private func prove(
         _ object: AttestationObject, _ expected: AppAttestExpectations, _ log: inout StepLog<AppAttestError>
     ) throws(AppAttestError) -> Proven {

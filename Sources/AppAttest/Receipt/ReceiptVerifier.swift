@@ -68,7 +68,7 @@ public struct ReceiptVerifier: Sendable {
         }
     }
 
-    /// The steps, in their order.
+    /// Runs the steps in order up to the first that fails, and logs each. A step without an expected value is logged as skipped.
     private func prove(
         _ receipt: Receipt, _ expected: AppAttestExpectations, _ log: inout StepLog<AppAttestError>
     ) throws(AppAttestError) {

@@ -141,7 +141,7 @@ struct AppleCertificateTemplate {
         return DERWriter.sequence(content, algorithm.identifier, DERWriter.bitString(signature))
     }
 
-    /// A distinguished name of common name and organisation.
+    /// A distinguished name: the common name, the organizational unit if there is one, and the test kit as the organization.
     static func name(_ common: String, unit: String? = nil) -> [UInt8] {
         func part(_ arcs: [UInt64], _ value: String) -> [UInt8] {
             DERWriter.set(DERWriter.sequence(DERWriter.objectIdentifier(arcs), DERWriter.utf8String(value)))

@@ -24,7 +24,8 @@ public struct VerifyRequest: WireBody, Hashable {
     public let headers: HeaderFields
     /// The body as received, or its digest.
     public let body: Body
-    /// An id for retries: the same id with the same content gets the same verdict for 60 s.
+    /// An id for retries. For 60 s, a question with the same credential, id and content is not refused because of the claims of
+    /// the first one. What changed since, such as a revocation, decides.
     public let verificationID: String?
     /// One of the app's `token_audiences`: asks for a token that names the request's sender to a service behind the caller.
     public let identityAudience: String?

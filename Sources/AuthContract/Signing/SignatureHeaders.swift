@@ -32,7 +32,7 @@ public enum SignatureHeaders: Sendable {
     /// The fields of scheme 2, read under its profile.
     case two(SchemeTwoHeaders)
 
-    /// Reads the headers. The error's code is the service's answer.
+    /// Reads the headers. If it throws, the service refuses the request with the error's code.
     public init(_ fields: HeaderFields) throws(ContractError) {
         switch try SignatureScheme(claimedBy: fields) {
         case .one: self = .one(try SchemeOneHeaders(claimedIn: fields))

@@ -105,7 +105,7 @@ public struct SynheartAuthError: Error, Sendable {
         public static let alreadyRegistered = Self(own: "ALREADY_REGISTERED")
         /// The device is not registered.
         public static let notRegistered = Self(own: "NOT_REGISTERED")
-        /// Call configure(baseUrl) first.
+        /// The configuration is missing or cannot be used. Call ``SynheartAuth/configure(baseUrl:)`` first.
         public static let notConfigured = Self(own: "NOT_CONFIGURED")
         /// A registration of this app is in progress.
         public static let registrationInProgress = Self(own: "REGISTRATION_IN_PROGRESS")

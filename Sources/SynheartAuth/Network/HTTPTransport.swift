@@ -121,7 +121,8 @@ public struct TransportResponse: Sendable, Hashable {
         self.stream = stream
     }
 
-    /// The answer with its body as a stream, if the request asked for one. A transport may answer such a request with bytes.
+    /// This answer with its body as a stream, if the request asked for one and the status is below 400. A transport may answer
+    /// such a request with bytes.
     package func streamed(for request: TransportRequest) -> TransportResponse {
         guard request.streamsAnswer, stream == nil, status < 400 else { return self }
         return TransportResponse(status: status, headers: headers, stream: AnswerStream(body))

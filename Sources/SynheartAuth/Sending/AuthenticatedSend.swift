@@ -225,7 +225,8 @@ struct AuthenticatedSend: Sendable {
     private func learnClock(_ verdict: SynheartAuthError, after sent: SentCopy) async throws(SynheartAuthError) {
         let before = sent.record.clockOffset
         guard try await context.ledger.load().clockOffset == before else { return }
-        // A copy that was under way for long is refused although the clock is right, and its answer may be as old.
+        // A copy that was under way for long is refused although the clock is right. Its answer's time may be old too, so ask for
+        // the status instead.
         let isLate = context.clock.continuous - sent.signedAt > ServiceClient.longestRoundTrip
         if isAuthOrigin, !isLate, let time = verdict.serverTime {
             guard

@@ -10,7 +10,8 @@ enum IdentityEvent: Sendable, Hashable {
     case registrationSending(Platform)
     case registered(DeviceID, at: UnixTime)
     case pending(DeviceID, at: UnixTime)
-    /// `forgetsKey`: the service certainly does not know the key, or will never accept it.
+    /// `forgetsKey`: drop the key. It is lost, the service certainly does not know it, or the service will never accept it.
+    /// Otherwise the next registration uses the key again.
     case registrationFailed(forgetsKey: Bool)
 
     // Rotation.

@@ -33,7 +33,8 @@ enum VerdictEngine {
     enum Verdict: Sendable, Hashable, CaseIterable {
         /// Nothing is wrong. A suspicion ends.
         case intact
-        /// The key or record is lost. The identity becomes `keyInvalid`, and must be reset and registered again.
+        /// The key or the record is lost. If it is the device's key or a damaged record, the identity becomes `keyInvalid`, and the
+        /// next registration starts over.
         case lost
         /// Keep the suspicion. The caller may retry when it can be confirmed.
         case suspected

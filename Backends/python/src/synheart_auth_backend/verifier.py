@@ -177,7 +177,7 @@ class Verifier:
             except Unreachable as error:
                 _log.warning("the auth service did not answer: %s", error)
                 continue
-            # A Retry-After is longer than a phone waits here.
+            # No retry after a Retry-After: the phone would wait too long.
             if answer.status < 500 or answer.retry_after is not None:
                 break
         return answer

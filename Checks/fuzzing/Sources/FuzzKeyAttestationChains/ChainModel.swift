@@ -1,6 +1,6 @@
 import AttestationTestKit
 
-/// Choices by the fuzzer's bytes. After their end, every choice is the first one, which is the honest one.
+/// Choices that the fuzzer's bytes make. When no bytes are left, every choice is the first one, which is the honest one.
 struct Choices {
     private var rest: ArraySlice<UInt8>
 

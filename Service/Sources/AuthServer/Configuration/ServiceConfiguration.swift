@@ -59,7 +59,7 @@ package struct ServiceConfiguration: Sendable {
     ///   - file: the parsed file; nil: none.
     ///   - environment: all variables of the process. Unknown ones that begin with `ConfigurationKey.prefix` are refused.
     ///   - flags: the flags of the command line, as text.
-    ///   - scope: all settings of the service, or those that administration needs.
+    ///   - scope: the purpose. It decides which settings are read, and whether they must be complete.
     ///   - store: the folder of the credentials that systemd passes to the package's unit.
     /// - Throws: `ConfigurationError` for an unknown key, a value of the wrong type, or values that exclude each other.
     package init(

@@ -33,10 +33,10 @@ struct RequestLog: Sendable {
     ///
     /// - Parameters:
     ///   - route: a path of the API, never one with an id in it.
-    ///   - tellsOfSetUp: whether it is a refusal that an operator's setting may cause. The line is a warning then,
-    ///     once a minute for a route and a code.
-    ///   - app: the app of the request, which may be a claim of the client.
-    ///   - device: the device of the request, which may be a claim of the client. The line has its hash.
+    ///   - tellsOfSetUp: whether the answer is a refusal that an operator's setting may cause. If so, the line is at least a
+    ///     warning, at most once a minute for each route and outcome.
+    ///   - app: the app that the request names. It may be unverified.
+    ///   - device: the device that the request names. It may be unverified. The line has its hash.
     func write(
         requestID: String, method: String, route: String?, answer: APIResponse, reason: String?,
         tellsOfSetUp: Bool = false, took: Duration, app: AppID? = nil, device: DeviceID? = nil

@@ -31,7 +31,7 @@ extension OpenAPIOperation {
     /// The headers of the response if the operation succeeds.
     var successHeaders: JSONValue {
         var names: [String] = []
-        // The key that a rotation has replaced need not rotate.
+        // A successful rotation fulfils the demand, so its response has no demand.
         if security == .deviceSignature, path != Route.rotateKey.rawValue { names.append(HeaderName.rotate) }
         if ["AppRecord", "Device", "Webhook"].contains(successSchema) { names.append("ETag") }
         guard security == .forwardingCredential else { return .object(Self.headers(names)) }

@@ -78,7 +78,7 @@ package struct PageFields: Sendable, Hashable {
 
     package let all: [Field]
 
-    /// Fields of these values.
+    /// Fields from pairs of a name and a value.
     package init(_ fields: [(String, String)] = []) { all = fields.map { Field(name: $0.0, value: $0.1) } }
 
     /// Parses fields. Refuses too many of them, long names, and escapes that are not those of UTF-8 text. Browsers send each line

@@ -35,7 +35,7 @@ package struct Readiness: Sendable {
         let name: String
         /// The reason why the service cannot serve requests; nil: it can.
         var failure: String?
-        /// The requests that are refused although the service works.
+        /// Why, and until when, the service refuses some requests although it works; nil: it refuses none.
         var degraded: Degraded?
     }
 

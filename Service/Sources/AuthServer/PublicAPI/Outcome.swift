@@ -81,7 +81,7 @@ struct Outcome {
         return (described ?? headers).claimedTime.map { UnixTime($0) }
     }
 
-    /// The refusal for the log, also an observed one.
+    /// The refusal to log, including one that was observed and not enforced; nil: there is none.
     var refusal: Refusal? {
         if case .failure(let refusal) = result { return refusal }
         guard case .failure(let refusal)? = judgement?.result else { return nil }

@@ -34,7 +34,7 @@ enum OTLPBody {
         if let parent = span.parentID { object["parentSpanId"] = .string(TraceContext.text(parent)) }
         object["name"] = .string(span.name)
         object["kind"] = .integer(kind(span.kind))
-        // A number of 64 bits is a text in the JSON of protobuf.
+        // Protobuf's JSON mapping writes 64-bit integers as strings.
         object["startTimeUnixNano"] = .string(String(span.start))
         object["endTimeUnixNano"] = .string(String(max(span.start, span.end)))
         var attributes: [(String, JSONValue)] = []

@@ -56,7 +56,8 @@ struct BackupChainCheck {
         }
     }
 
-    /// Throws unless the rows had the head's event, and continue archives that this service sealed.
+    /// Throws unless the rows reach the last archived event and contain the head's event, and this service signed the last
+    /// archive's seal.
     func finish() throws(BackupError) {
         guard archived <= last?.sequence ?? 0 else { throw broken(archived) }
         guard hasHead else {

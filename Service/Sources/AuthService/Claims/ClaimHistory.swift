@@ -211,7 +211,8 @@ public struct ClaimHistory: Sendable, Hashable {
         self.restoredAt = now
     }
 
-    /// Adds a recorded reading. The wrong readings that it revealed were recorded too.
+    /// Adds a recorded reading. The losses that followed from it were recorded too, so it adds none. It only notes the wrong
+    /// readings that it reveals, for a later loss of claims.
     @discardableResult
     package mutating func recall(_ now: Int64, monotonic: Int64) -> ClockHistory.Finding {
         let finding = clock.note(now, monotonic: monotonic)

@@ -25,8 +25,8 @@ public struct NAT64Prefixes: Sendable, Hashable {
 
     /// The well-known prefix and those of an operator, such as `2001:db8:64::/96`.
     ///
-    /// - Throws: `ContractError` for a text that is not an IPv6 prefix of 32, 40, 48, 56, 64 or 96 bits (RFC 6052 section 2.2), that
-    ///   has bits beyond its length, or whose bits 64 to 71 are not zero, and for more than 16 prefixes.
+    /// - Throws: `ContractError` for more than 16 texts, and for a text that is not an IPv6 prefix of 32, 40, 48, 56, 64 or 96 bits
+    ///   (RFC 6052 section 2.2). Bits 64 to 71 and all bits beyond the length must be zero, and the first 32 bits must not be.
     public init(_ texts: [String]) throws(ContractError) {
         guard texts.count <= Self.maximum else { throw ContractError("has more than \(Self.maximum) prefixes") }
         var prefixes = [Self.wellKnown]

@@ -49,7 +49,7 @@ public struct ReceiptRefreshJob: Sendable {
     private struct Watch: Sendable {
         let threshold: @Sendable (AuthContract.AppID) async -> Int?
         let record: @Sendable (_ proof: @escaping @Sendable () -> RefusedProof, _ due: DueReceipt) async -> Void
-        /// Verifies receipts under the added roots too; nil: the job's own verifier does.
+        /// The verifier that also trusts the added roots; nil: the job uses its own verifier.
         let verifier: @Sendable () -> ReceiptVerifier?
     }
 

@@ -1,6 +1,6 @@
 internal import Dispatch
 
-/// Runs work that blocks its thread, outside of the threads of Swift's concurrency.
+/// Runs blocking work on a Dispatch thread, so that it does not block Swift's cooperative thread pool.
 package func offloading<Value: Sendable, Failure: Error>(
     _ work: @escaping @Sendable () throws(Failure) -> Value
 ) async throws(Failure) -> Value {

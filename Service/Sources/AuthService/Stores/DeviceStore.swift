@@ -141,7 +141,7 @@ public struct DeviceQuery: Sendable {
         }
     }
 
-    /// Whether the query lists one status of all apps, other than `registered`, which most devices have.
+    /// Whether the query asks for the devices of all apps in one status other than `registered`, the status of most devices.
     package var listsUnregisteredOfAllApps: Bool { appID == nil && status != nil && status != .registered }
 
     /// A query without conditions.

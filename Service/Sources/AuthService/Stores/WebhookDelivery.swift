@@ -2,7 +2,8 @@ public import AuthContract
 
 /// One attempt to deliver an event to a webhook, and its result.
 ///
-/// The attempts of an event are counted from those that the store still has.
+/// The store keeps only the last `kept` deliveries of a webhook. A node that begins to deliver continues the count of an event's
+/// attempts from those that are left.
 public struct WebhookDelivery: Sendable, Hashable {
     /// The number of the event in the audit log.
     public let sequence: Int64

@@ -1,7 +1,7 @@
 package import AuthContract
 internal import StrictJSON
 
-/// A command on the signing keys. `SigningKeyRing.applying(_:at:by:)` decides each of them.
+/// A command on the signing keys. `SigningKeyRing.applying(_:at:by:)` decides what it changes.
 enum SigningKeyCommand: Sendable {
     /// Adds this key if the signing key or the standby is missing.
     case complete(StoredSigningKey)

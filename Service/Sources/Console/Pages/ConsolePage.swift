@@ -61,7 +61,7 @@ struct Page: Sendable {
 
 /// A file that a browser saves.
 struct Download: Sendable {
-    /// ASCII letters, digits, points and hyphens.
+    /// ASCII letters, digits, dots and hyphens.
     let name: String
     let contentType: String
     let bytes: [UInt8]

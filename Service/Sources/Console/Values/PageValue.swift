@@ -2,8 +2,8 @@ internal import AuthContract
 internal import Mustache
 internal import StrictJSON
 
-/// A value of a template. It makes invisible characters visible, so that no page can forget that; the template library escapes
-/// text for HTML.
+/// A value of a template. `rendered` makes invisible characters visible, so that no page can forget to. The template library
+/// escapes text for HTML.
 enum PageValue: Sendable, Hashable {
     /// No value: the template leaves out its section. If the name were absent instead, the library would search the outer values.
     case none

@@ -12,7 +12,7 @@ final class DeadlineWatch: @unchecked Sendable {
     private var isAsleep = false
     private var isFinished = false
 
-    /// The largest delay, in seconds, with which a request is ended.
+    /// The most seconds after its deadline until a request is ended.
     private static var grain: Double { 0.02 }
 
     init() {

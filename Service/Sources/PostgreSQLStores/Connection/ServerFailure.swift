@@ -20,7 +20,7 @@ struct ServerFailure: Sendable {
         func field(_ code: UnicodeScalar) -> String? {
             PQresultErrorField(result, Int32(code.value)).map { String(cString: $0) }
         }
-        // C: SQLSTATE, M: the primary message. The detail may quote rows.
+        // C: SQLSTATE, M: the primary message. The detail is not read, because it may quote rows.
         self.init(state: field("C") ?? "", message: field("M") ?? "the connection was lost")
     }
 

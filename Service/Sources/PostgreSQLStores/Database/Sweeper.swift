@@ -60,8 +60,8 @@ final class Sweeper: Sendable {
         let (now, maximumBytes, tolerance) = (clock.now, maximumBytes, clockTolerance)
         // TRUNCATE waits for running calls and blocks later ones, so wait at most 100 ms for the lock.
         let lockTimeout = Statement("SELECT set_config('lock_timeout', '100ms', true)")
-        // Skip one round on a promoted replica. The sweep does not know which claims the nodes made, so it would record a loss.
-        // The nodes look for their claims within one round.
+        // On a promoted replica, do not sweep claims for one round. A sweep cannot tell whether the replica has every claim of the
+        // nodes, so it would record a loss. Meanwhile each node checks for its own last claims (`FailoverCheck`).
         let claims = Statement(
             """
             SELECT sweep_claims($1, $2, $3) AS remaining

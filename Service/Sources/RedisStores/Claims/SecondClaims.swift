@@ -46,8 +46,8 @@ extension Router {
         guard let tag = call.tag, try await RedisReplay(router: self).holds(tag, of: call.device, now: call.now) else {
             return .historyLost(retryAfter: wait)
         }
-        // Ask PostgreSQL in any case: Redis has the tag even if PostgreSQL refused the call that took it, and the reading that
-        // decided then whether the call needed a second claim is not known any more.
+        // Always ask PostgreSQL. Redis has the tag even if PostgreSQL refused the call that took it. Whether that call needed a
+        // second claim is no longer known, because it depended on an earlier reading.
         return try await secondOutcome(call)
     }
 

@@ -4,7 +4,7 @@ internal import Bytes
 internal import RESP
 
 /// The rate limits and quotas of all nodes, in Redis. A token bucket is one key, which expires when the bucket is full again.
-/// Redis supplies the time: nodes with different clocks would refill a bucket alternately.
+/// Redis supplies the time: if the nodes did, a node whose clock is ahead would refill buckets too soon.
 struct RedisLimits: LimitStore {
     let router: Router
     let observer: (any StoreObserver)?

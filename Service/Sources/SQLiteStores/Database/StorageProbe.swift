@@ -3,7 +3,7 @@ internal import Foundation
 internal import GRDB
 
 extension SQLiteStores {
-    /// Replaces a row of several pages with the durability of a registration.
+    /// Checks that the database accepts writes: replaces a row of several pages, as durably as a registration is written.
     public func probeWrite() async throws(StoreError) { try await database.probeWrite() }
 
     /// The smaller number of free bytes of the file systems with the database and the replay claims; nil if the system does not

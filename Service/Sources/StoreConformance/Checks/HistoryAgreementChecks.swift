@@ -50,7 +50,7 @@ private struct CountedBatches {
         }
     }
 
-    /// A new batch. Its minute has not been removed, because the service only sends such batches.
+    /// A new batch of a minute that was not removed: the service sends no batch of a removed minute.
     mutating func addBatch() -> VerdictBatch {
         let first: Int64 = (minutesBefore - start + 59) / 60
         let minute = Int64.random(in: first..<Self.days * Self.day / 60)

@@ -4,7 +4,8 @@ import StrictJSON
 import Verification
 
 extension Verdict {
-    /// The key in a verified attestation of App Attest.
+    /// The key in an App Attest attestation; nil: there is none. A refused attestation has one too: use it only if the outcome is
+    /// `verified`.
     var attestedKey: DevicePublicKey? {
         facts["public_key_x963"]?.string.flatMap { try? DevicePublicKey(base64: $0) }
     }

@@ -94,7 +94,7 @@ struct BackupFile: Sendable {
 }
 
 extension [StoredTable: Int] {
-    /// The tables with rows, for people.
+    /// The number of rows of each table, for people, such as `2 apps, 3 devices`.
     var sentence: String {
         StoredTable.allCases.compactMap { table in
             self[table].map { "\($0) \(table.rawValue.replacing("_", with: " "))" }

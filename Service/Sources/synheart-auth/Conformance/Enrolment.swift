@@ -121,7 +121,7 @@ extension Stage {
         try requireRefusal(answer, codes, what)
     }
 
-    /// The platform of ordinary phones.
+    /// The platform for cases that work with any: the first one that the app accepts. Skips the case if there is none.
     var ordinary: Platform {
         get throws {
             guard let platform = platforms.first else { throw CaseEnd.skipped("no phone registers") }

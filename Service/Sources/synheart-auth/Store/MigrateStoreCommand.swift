@@ -54,8 +54,8 @@ struct MigrateStoreCommand: AsyncParsableCommand {
                 let isUnserved = try await source.lock.withoutService {
                     moved = try await PostgreSQLStores.importRows(
                         url, from: source.export,
-                        // Note the move before PostgreSQL has the rows: a service that starts on the file after a kill would
-                        // not know later devices.
+                        // Note the move before PostgreSQL commits the rows. Otherwise, if this command is killed between the two,
+                        // a service could start on the file, and would not know devices that register in PostgreSQL.
                         committing: { try source.noteMove(to: "PostgreSQL at \(Date.now.formatted(.iso8601))") },
                         progress: { table, count in Self.tell("\(table.rawValue): \(count)") })
                     try await verify(url, against: source)

@@ -28,8 +28,8 @@ import Testing
         await cluster.judge(clients, nodes)
     }
 
-    /// After the loss, nodes accept requests that are dated far ahead at once, and requests dated now some seconds later. The test
-    /// waits for both, so that clients replay both kinds.
+    /// After the loss, nodes at once accept requests that are dated far ahead. Some seconds later they also accept requests that are
+    /// dated now. The test waits for both, so that clients replay both kinds.
     @Test(arguments: hasTime ? [false, true] : [true])
     func `Redis is killed and comes back, with its data and without`(isEmpty: Bool) async throws {
         let cluster = try await Cluster(futureWindow: 60)

@@ -4,7 +4,7 @@ import Crypto
 import StrictJSON
 
 extension ConformanceCase {
-    /// Devices that are no longer registered.
+    /// The status of a device, and refusals of devices that are unknown, deregistered or revoked.
     static let access: [ConformanceCase] = [
         .init("status", "Status and deregistration", "the status names the device and its current key") { stage in
             let phone = try await stage.register()

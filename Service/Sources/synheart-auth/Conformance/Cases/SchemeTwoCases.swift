@@ -3,7 +3,7 @@ import Crypto
 import StrictJSON
 
 extension Stage {
-    /// A phone that has signed under scheme 2, and its origin. Skips the case if the service has no scheme 2.
+    /// A phone that has signed under scheme 2, and the service's origin. Skips the case if the service has no scheme 2.
     func schemeTwo() async throws -> (phone: Phone, origin: RequestOrigin) {
         let (phone, origin) = (try await phone("scheme 2"), try RequestOrigin(options.url))
         let answer = try await send(try phone.signedTwo("GET", Route.status.rawValue, to: origin, at: now))
@@ -111,7 +111,7 @@ extension ConformanceCase {
         },
     ]
 
-    /// A case about a change of a POST under scheme 2.
+    /// A case that changes a POST after it is signed under scheme 2, and expects `INVALID_SIGNATURE`.
     private static func covered(
         _ id: String, _ what: String, _ change: @escaping @Sendable (WireRequest) -> WireRequest
     ) -> ConformanceCase {

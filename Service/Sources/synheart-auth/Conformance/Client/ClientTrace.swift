@@ -40,7 +40,7 @@ struct ClientTrace: Sendable {
         return result
     }
 
-    /// Requires that a request to a backend was answered.
+    /// Requires that a request to a backend was answered with this status.
     func answered(_ step: Int, launch: Int = 0, _ status: Int64 = 200) throws {
         let result = try done(step, launch: launch)
         guard result.status == status else {

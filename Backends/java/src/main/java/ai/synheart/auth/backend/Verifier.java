@@ -189,7 +189,7 @@ public final class Verifier {
                 LOG.log(Level.WARNING, "the auth service did not answer: {0}", error.getMessage());
                 continue;
             }
-            // A Retry-After is longer than a phone waits here.
+            // No retry after a Retry-After: the phone would wait too long.
             if (answer.status() < 500 || answer.retryAfter() >= 0) break;
         }
         return answer;

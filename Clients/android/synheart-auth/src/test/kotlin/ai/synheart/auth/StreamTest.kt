@@ -133,7 +133,7 @@ class StreamTest {
             server.wasLeft.expect(what)
             assertEquals(what, 0, server.executed.size)
         }
-        // The first copy was refused, and the second one is another body.
+        // The server refuses the first copy, and the second copy has other bytes.
         test { server, auth ->
             server.refusals.add("CLOCK_SKEW")
             val source = Changing(pieces(25_000), pieces(25_000), pieces(25_000, 2))

@@ -45,7 +45,7 @@ class UnsettledRotationTest {
     fun `a request of the old key that arrives after the rotation is signed again`() {
         for (operation in operations) World.run {
             register()
-            // With this reason the old key gets nothing any more.
+            // With this reason there is no overlap: the service refuses the old key at once.
             at(operation.path) { send ->
                 client.rotateKey(appId, RotationReason.COMPROMISE)
                 send()

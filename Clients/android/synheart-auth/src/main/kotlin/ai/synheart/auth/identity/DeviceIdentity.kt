@@ -76,7 +76,7 @@ internal class DeviceIdentity(val context: IdentityContext, private val scope: C
     }
 
     suspend fun register(joins: Boolean): Registration {
-        // The caller of a reset may have been cancelled: its identity ends, and is not returned.
+        // A reset continues after its caller is cancelled. Wait for it, so that no identity is returned that it is about to end.
         synchronized(this) { resetting?.takeIf { it.isActive } }?.join()
         val running = synchronized(this) {
             registration?.takeIf { it.outcome.isActive }?.let {
