@@ -11,13 +11,13 @@ import (
 
 type key struct{}
 
-// VerificationOf is the result of the middleware for a request, nil if it was not verified.
+// VerificationOf is the result of the middleware for a request, nil if the middleware did not judge it.
 func VerificationOf(ctx context.Context) *Verification {
 	found, _ := ctx.Value(key{}).(*Verification)
 	return found
 }
 
-// IdentityOf is the device that signed a request, nil in observe mode.
+// IdentityOf is the device that signed a request, nil for a request that passes only because its app is in observe mode.
 func IdentityOf(ctx context.Context) *Identity {
 	if found := VerificationOf(ctx); found != nil {
 		return found.Identity
@@ -25,7 +25,8 @@ func IdentityOf(ctx context.Context) *Identity {
 	return nil
 }
 
-// Middleware lets only verified requests reach a handler. IdentityOf(r.Context()) tells it who signed.
+// Middleware lets a request reach a handler only if it is verified, or passes in observe mode. IdentityOf(r.Context()) tells who
+// signed.
 func (v *Verifier) Middleware(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r = r.Clone(r.Context())

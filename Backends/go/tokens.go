@@ -78,7 +78,7 @@ type TokenVerifier struct {
 	keys    *keySet
 }
 
-// NewTokenVerifier checks the options.
+// NewTokenVerifier makes a TokenVerifier. It fails if an option is wrong.
 func NewTokenVerifier(options TokenOptions) (*TokenVerifier, error) {
 	if options.Issuer == "" || options.Audience == "" {
 		return nil, errors.New("synheartauth: Issuer and Audience must not be empty")
@@ -296,7 +296,7 @@ func (k *keySet) read(now time.Duration) {
 	k.keys, k.hasRead, k.readAt, k.failed = keys, true, now, false
 }
 
-// keysOf is the keys that can sign tokens, nil if this is no key set. Keys of other types are skipped.
+// keysOf is the keys that can sign tokens, nil if this is no valid key set. Keys of other types are skipped.
 func keysOf(body []byte) map[string]*ecdsa.PublicKey {
 	var set map[string]json.RawMessage
 	var listed []map[string]json.RawMessage

@@ -115,7 +115,7 @@ type Verifier struct {
 	log               *log.Logger
 }
 
-// NewVerifier checks the options.
+// NewVerifier makes a Verifier. It fails if an option is wrong.
 func NewVerifier(options Options) (*Verifier, error) {
 	v := &Verifier{bodyLimit: options.BodyLimit, attempts: options.Attempts, log: options.Log}
 	if v.bodyLimit == 0 {
@@ -361,7 +361,7 @@ func isReserved(name string) bool {
 	return strings.HasPrefix(name, "x-synheart-verified-") || name == "x-synheart-identity"
 }
 
-// isFramed tells whether the headers name one length, and it is the body's. Ambiguous framing allows request smuggling.
+// isFramed tells whether the headers name no length, or one that is the body's. Ambiguous framing allows request smuggling.
 func isFramed(request Incoming) bool {
 	lengths := request.Header.Values("Content-Length")
 	if len(lengths) == 0 {

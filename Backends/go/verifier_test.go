@@ -168,7 +168,7 @@ func TestHTTP2HasItsBodyVerified(t *testing.T) {
 	backend.StartTLS()
 	defer backend.Close()
 	for body, expected := range map[string]string{"body": "HTTP/2.0body", "bodies": ""} {
-		// Without a length, as only HTTP/2 can send it.
+		// Without a length and without chunks, as only HTTP/2 can send it.
 		request, _ := http.NewRequest("POST", backend.URL, io.MultiReader(strings.NewReader(body)))
 		request.Header = signed(device(1))
 		response, err := backend.Client().Do(request)

@@ -64,7 +64,7 @@ class Service:
                     return
 
     def _answer(self, connection, method, path, headers, body):
-        """Whether the connection is kept."""
+        """Answers one request. Returns whether the connection is kept."""
         for name in ("upgrade", "http2-settings", "cookie", "expect", "transfer-encoding"):
             if name in headers:
                 self.problems.append(f"the service is asked with the header {name}")

@@ -3,9 +3,9 @@
 
     Backends/testing/end_to_end.py path/to/synheart-auth BUILD_FOLDER LANGUAGE…
 
-The page's sample is used unchanged, except for the service's address and the port. BUILD_FOLDER/LANGUAGE/run-sample starts it
-(`test` makes that script), BUILD_FOLDER/LANGUAGE/run-subject the server of `drive.py`, which checks a token of the running
-service.
+The page's sample is used unchanged, except for the service's address and the port. BUILD_FOLDER/LANGUAGE/run-sample starts it,
+BUILD_FOLDER/LANGUAGE/run-subject the server of `drive.py`, which checks a token of the running service. `LANGUAGE/assemble` makes
+both scripts.
 """
 
 import concurrent.futures

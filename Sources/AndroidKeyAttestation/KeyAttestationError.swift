@@ -22,7 +22,7 @@ public struct KeyAttestationError: Error, Sendable {
         public static let untrustedRoot = Code("UNTRUSTED_ROOT")
         /// The chain has the root twice.
         public static let rootRepeated = Code("ROOT_REPEATED")
-        /// A certificate is not signed by the one after it.
+        /// A certificate is not signed by the one after it, or the root is not signed by its own key.
         public static let signatureInvalid = Code("SIGNATURE_INVALID")
         /// A certificate is signed with an algorithm or a key that is not accepted.
         public static let signatureAlgorithmUnsupported = Code("SIGNATURE_ALGORITHM_UNSUPPORTED")
@@ -34,7 +34,8 @@ public struct KeyAttestationError: Error, Sendable {
         public static let attestationExtensionRepeated = Code("ATTESTATION_EXTENSION_REPEATED")
         /// The key description is not in the leaf: the chain was extended below the attested key.
         public static let attestationExtensionNotInLeaf = Code("ATTESTATION_EXTENSION_NOT_IN_LEAF")
-        /// The chain does not have as many certificates as Google issues for its kind, or it has one of a virtual machine's key.
+        /// The chain does not have as many certificates as Google issues for its kind, has one of a virtual machine's key, or
+        /// has a remotely provisioned attestation key that is not of a TEE or a StrongBox.
         public static let chainShape = Code("CHAIN_SHAPE")
         /// A certificate above the leaf is not valid yet.
         public static let certificateNotYetValid = Code("CERTIFICATE_NOT_YET_VALID")
@@ -42,7 +43,7 @@ public struct KeyAttestationError: Error, Sendable {
         public static let certificateExpired = Code("CERTIFICATE_EXPIRED")
         /// A certificate above the leaf has dates that cannot be read.
         public static let certificateDatesUnreadable = Code("CERTIFICATE_DATES_UNREADABLE")
-        /// The status list has a certificate of the chain as revoked.
+        /// The status list has a certificate of the chain as revoked, or with a status that is not known.
         public static let certificateRevoked = Code("CERTIFICATE_REVOKED")
         /// The status list has a certificate of the chain as suspended.
         public static let certificateSuspended = Code("CERTIFICATE_SUSPENDED")
@@ -54,7 +55,7 @@ public struct KeyAttestationError: Error, Sendable {
         public static let securityLevelTooLow = Code("SECURITY_LEVEL_TOO_LOW")
         /// Attestation and key are of different security levels.
         public static let securityLevelsDiffer = Code("SECURITY_LEVELS_DIFFER")
-        /// The key description claims StrongBox, but the certificate of the attestation key does not.
+        /// The policy requires StrongBox, and the key description claims it, but the certificate of the attestation key does not.
         public static let strongBoxNotCorroborated = Code("STRONGBOX_NOT_CORROBORATED")
         /// The attestation was made for another challenge.
         public static let challengeMismatch = Code("CHALLENGE_MISMATCH")
@@ -148,14 +149,15 @@ extension KeyAttestationError {
         /// The chain has exactly one key description, in the leaf.
         public static let attestationExtension = Self(rawValue: "attestation-extension")
         /// The chain has as many certificates as Google issues for its kind of provisioning, and none of a virtual machine's key.
+        /// If the chain is remotely provisioned, its attestation key is of a TEE or a StrongBox.
         public static let pathShape = Self(rawValue: "path-shape")
         /// The certificates are valid by the rules of their kind of provisioning.
         public static let dates = Self(rawValue: "dates")
-        /// No certificate is on the status list.
+        /// No certificate below the root is on the status list.
         public static let revocation = Self(rawValue: "revocation")
         /// The key description can be read.
         public static let keyDescription = Self(rawValue: "key-description")
-        /// Attestation and key are in hardware.
+        /// Attestation and key have the security level that the policy requires.
         public static let securityLevel = Self(rawValue: "security-level")
         /// The attestation was made for this challenge.
         public static let challenge = Self(rawValue: "challenge")
@@ -163,15 +165,15 @@ extension KeyAttestationError {
         public static let publicKey = Self(rawValue: "public-key")
         /// The application is an expected one, and is signed with an expected certificate.
         public static let package = Self(rawValue: "package")
-        /// The device booted a system that its manufacturer signed.
+        /// The device booted in a state that the policy accepts.
         public static let bootState = Self(rawValue: "boot-state")
         /// The hardware generated the key.
         public static let origin = Self(rawValue: "origin")
-        /// The key only signs.
+        /// The key has the required purposes, and no purpose that the policy does not allow.
         public static let purposes = Self(rawValue: "purposes")
         /// The key is of an accepted algorithm.
         public static let algorithm = Self(rawValue: "algorithm")
-        /// The system is recent.
+        /// The patch levels are as recent as the policy requires.
         public static let patchLevels = Self(rawValue: "patch-levels")
 
         /// Every step of this version, in order.

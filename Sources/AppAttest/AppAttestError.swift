@@ -28,7 +28,7 @@ public struct AppAttestError: Error, Sendable {
         public static let certificateNotYetValid = Self(rawValue: "CERTIFICATE_NOT_YET_VALID")
         /// A certificate has expired.
         public static let certificateExpired = Self(rawValue: "CERTIFICATE_EXPIRED")
-        /// The chain does not lead to a pinned root.
+        /// The chain does not lead to a pinned root, or a receipt has certificates that are not part of the chain.
         public static let untrustedChain = Self(rawValue: "UNTRUSTED_CHAIN")
         /// The leaf names another issuer than the intermediate.
         public static let issuerMismatch = Self(rawValue: "ISSUER_MISMATCH")
@@ -36,11 +36,11 @@ public struct AppAttestError: Error, Sendable {
         public static let certificateSignatureInvalid = Self(rawValue: "CERTIFICATE_SIGNATURE_INVALID")
         /// A certificate is signed with an algorithm other than ECDSA with SHA-256 or SHA-384.
         public static let algorithmNotAllowed = Self(rawValue: "ALGORITHM_NOT_ALLOWED")
-        /// An issuer may not issue certificates.
+        /// An issuer is not a certificate authority, or not one for a chain of this length.
         public static let issuerNotAuthority = Self(rawValue: "ISSUER_NOT_AUTHORITY")
         /// The leaf is a certificate authority.
         public static let leafIsAuthority = Self(rawValue: "LEAF_IS_AUTHORITY")
-        /// A key is used for something that its certificate does not allow.
+        /// A key is used for something that its certificate does not allow, or the leaf's key may sign certificates.
         public static let wrongKeyUsage = Self(rawValue: "WRONG_KEY_USAGE")
         /// The leaf has an extended key usage that is not Apple's for attested keys.
         public static let wrongExtendedKeyUsage = Self(rawValue: "WRONG_EXTENDED_KEY_USAGE")
@@ -75,7 +75,7 @@ public struct AppAttestError: Error, Sendable {
         public static let unknownEnvironment = Self(rawValue: "UNKNOWN_ENVIRONMENT")
         /// The policy does not allow the key's environment, such as that of a development key in production.
         public static let environmentNotAllowed = Self(rawValue: "ENVIRONMENT_NOT_ALLOWED")
-        /// The appended map holds a value of another type.
+        /// A value in the extension map does not have the expected type.
         public static let malformedExtensions = Self(rawValue: "MALFORMED_EXTENSIONS")
         /// There is an extension map, but the system is one that appends none.
         public static let unexpectedExtensions = Self(rawValue: "UNEXPECTED_EXTENSIONS")
@@ -87,7 +87,7 @@ public struct AppAttestError: Error, Sendable {
         public static let bundleVersionMissing = Self(rawValue: "BUNDLE_VERSION_MISSING")
         /// The bundle version is lower than the policy's minimum, or does not consist of numbers.
         public static let bundleVersionTooOld = Self(rawValue: "BUNDLE_VERSION_TOO_OLD")
-        /// A property that a check reads is repeated or has another type.
+        /// Apple's properties in the leaf are not in DER, or one that is read is repeated or has another type.
         public static let malformedProperties = Self(rawValue: "MALFORMED_PROPERTIES")
         /// The key of a Mac has no access control.
         public static let accessControlMissing = Self(rawValue: "ACCESS_CONTROL_MISSING")
@@ -106,9 +106,9 @@ public struct AppAttestError: Error, Sendable {
         public static let wrongSignerCount = Self(rawValue: "WRONG_SIGNER_COUNT")
         /// The receipt has signed attributes that Apple did not write.
         public static let malformedSignedAttributes = Self(rawValue: "MALFORMED_SIGNED_ATTRIBUTES")
-        /// The signed attributes are of another content.
+        /// The signed attributes are of another content, or of another time than the creation.
         public static let contentDigestMismatch = Self(rawValue: "CONTENT_DIGEST_MISMATCH")
-        /// The certificate of the signer is missing.
+        /// The certificate of the signer is missing, or there is more than one.
         public static let signerMismatch = Self(rawValue: "SIGNER_MISMATCH")
         /// The signer has a certificate of Apple, but not one for receipts.
         public static let signerNotForReceipts = Self(rawValue: "SIGNER_NOT_FOR_RECEIPTS")
@@ -148,7 +148,7 @@ public struct AppAttestError: Error, Sendable {
         ]
     }
 
-    /// The steps of a verification, in their order. An error names the one that refused.
+    /// The steps of all verifications. Each verifier has its own steps and order. An error names the step that refused.
     public struct Step: RawRepresentable, Sendable, Hashable, CaseIterable {
         /// The name in logs, records and batch results.
         public let rawValue: String
@@ -160,7 +160,8 @@ public struct AppAttestError: Error, Sendable {
         public static let format = Self(rawValue: "format")
         /// The certificates lead to a pinned root.
         public static let certificateChain = Self(rawValue: "certificate-chain")
-        /// The certificates are valid at the given time. Only audits list this step separately.
+        /// The certificates are valid at the given time. Only an audit without a time lists this step, as unchecked. Errors about
+        /// dates name ``certificateChain``.
         public static let validity = Self(rawValue: "validity")
         /// The leaf certifies the expected nonce.
         public static let nonce = Self(rawValue: "nonce")
@@ -176,7 +177,7 @@ public struct AppAttestError: Error, Sendable {
         public static let environment = Self(rawValue: "environment")
         /// The client data has the expected challenge.
         public static let challenge = Self(rawValue: "challenge")
-        /// The extension map fulfils the policy.
+        /// The extension map fulfills the policy.
         public static let extensions = Self(rawValue: "extensions")
         /// The checks of one platform: the access control of a Mac's key.
         public static let platform = Self(rawValue: "platform")
@@ -186,10 +187,10 @@ public struct AppAttestError: Error, Sendable {
         public static let publicKey = Self(rawValue: "public-key")
         /// A receipt is for this attestation.
         public static let clientDataHash = Self(rawValue: "client-data-hash")
-        /// The times of a receipt fulfil the policy.
+        /// The times of a receipt fulfill the policy.
         public static let times = Self(rawValue: "times")
 
-        /// All steps of this version, in order.
+        /// All steps of this version.
         public static let allCases: [Self] = [
             .format, .certificateChain, .validity, .nonce, .keyID, .signature, .appID, .counter, .environment,
             .challenge, .extensions, .platform, .receiptFields, .publicKey, .clientDataHash, .times,

@@ -11,11 +11,12 @@ public struct AppAttestPolicy: Sendable, Hashable {
     public var categories: Set<ValidationCategory>
     /// Whether to accept a category that neither Apple's documentation nor ``categories`` names: by default not.
     public var acceptsUnknownCategories: Bool
-    /// The oldest accepted bundle version, if the device names its version.
+    /// The oldest accepted bundle version, if the device names its version; nil accepts any.
     public var minimumBundleVersion: BundleVersion?
-    /// Whether to refuse devices that do not name their category: all before iOS 27 and macOS 27.
+    /// Whether to refuse devices that prove no category: all before iOS 27 and macOS 27, and assertions by keys that were attested
+    /// before.
     public var requiresCategory: Bool
-    /// Whether to refuse devices that do not name their bundle version.
+    /// Whether to refuse devices that prove no bundle version.
     public var requiresBundleVersion: Bool
     /// Whether the key of a Mac must be bound to System Integrity Protection and Full Security.
     public var requiresMacAccessControl: Bool

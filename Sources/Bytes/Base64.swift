@@ -50,7 +50,8 @@ public struct Base64: Sendable {
     /// The bytes of the text; nil unless it is exactly what ``encode(_:)`` writes.
     public func decode(_ text: some StringProtocol) -> [UInt8]? { decode(String(text)) }
 
-    /// The bytes of a string. Not generic, so that other modules need no specialization.
+    /// The bytes of a string; nil unless it is exactly what ``encode(_:)`` writes. Not generic, so that other modules need no
+    /// specialization.
     public func decode(_ text: String) -> [UInt8]? {
         text.utf8.withContiguousStorageIfAvailable(decode(characters:)) ?? decode(bytes: text.utf8)
     }
@@ -82,8 +83,8 @@ public struct Base64: Sendable {
                 }
             }
         }
-        // A padding character before the last ones is among the first `length` characters, so it is invalid here. The last character
-        // may have 2 or 4 bits that belong to no byte.
+        // A padding character before the last ones is among the first `length` characters, so it is invalid here. The last
+        // character may have 2 or 4 bits that belong to no byte.
         guard all < Self.invalid, pending == 0, text.dropFirst(length).allSatisfy({ $0 == Self.padding }) else {
             return nil
         }
@@ -97,7 +98,8 @@ public struct Base64: Sendable {
         text.utf8.count % 4 != 1 && text.utf8.allSatisfy { values[Int($0)] != Self.invalid }
     }
 
-    /// The bytes of text in either alphabet, with or without padding, with ASCII white space anywhere; nil for anything else.
+    /// The bytes of text in either alphabet or a mix of them, with any number of `=` at the end, with spaces, tabs and line breaks
+    /// anywhere; nil for anything else.
     ///
     /// Bits set behind the last byte are refused here too.
     public static func decodeLenient(_ text: some StringProtocol) -> [UInt8]? {

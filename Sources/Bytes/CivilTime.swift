@@ -15,7 +15,7 @@ public struct CivilTime: Sendable, Hashable {
 
     /// The years with four digits.
     public static let fourDigitYears: ClosedRange<Int64> = 0...9999
-    /// The range of these years in seconds since 1970.
+    /// The years with four digits, in seconds since 1970.
     public static let fourDigitSeconds: ClosedRange<Int64> = -62_167_219_200...253_402_300_799
 
     private static let secondsOfDay: Int64 = 86_400
@@ -135,13 +135,13 @@ public struct CivilTime: Sendable, Hashable {
         self.init(year: year, month: month, day: day, hour: hour, minute: minute, second: second)
     }
 
-    /// A number with this many decimal digits, padded with zeros.
+    /// A number with at least this many decimal digits, padded with zeros.
     public static func digits(_ number: Int64, _ count: Int) -> String {
         let text = String(number)
         return String(repeating: "0", count: max(0, count - text.utf8.count)) + text
     }
 
-    /// The number of 1 to 9 decimal digits; nil for anything else.
+    /// The value of 1 to 9 decimal digits; nil for anything else.
     public static func number(_ digits: some Collection<UInt8>) -> Int64? {
         guard 1...9 ~= digits.count, digits.allSatisfy({ UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }) else {
             return nil

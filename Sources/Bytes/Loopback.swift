@@ -1,10 +1,10 @@
 internal import Foundation
 
-/// Recognises the hosts of this machine. Every rule about loopback uses it.
+/// Recognizes the hosts of this machine. Every rule about loopback uses it.
 public enum Loopback {
     /// Whether a host is this machine: `localhost`, an IPv4 address in 127.0.0.0/8, or `::1`, with or without brackets.
     ///
-    /// Other spellings, such as `127.1` or `0:0:0:0:0:0:0:1`, are not recognised, because parsers disagree about them.
+    /// Other spellings, such as `127.1` or `0:0:0:0:0:0:0:1`, are not recognized, because parsers disagree about them.
     public static func contains(host: some StringProtocol) -> Bool {
         let host = host.lowercased()
         return ["localhost", "::1", "[::1]"].contains(host) || ipv4(host).map(contains(address:)) ?? false
@@ -23,7 +23,7 @@ public enum Loopback {
     }
 }
 
-/// Recognises URLs that secrets may be sent to.
+/// Recognizes URLs that secrets may be sent to.
 public enum SecureURL {
     /// Whether a text is an absolute `https` URL, or an `http` URL of this machine, without user name and password.
     ///

@@ -1,6 +1,6 @@
 /// PEM (RFC 7468): DER between `-----BEGIN LABEL-----` and `-----END LABEL-----` lines.
 public enum PEM {
-    /// The largest text that is parsed, in bytes: 1 MiB.
+    /// The largest text that is parsed by default, in bytes: 1 MiB.
     public static let maximumLength = 1024 * 1024
 
     /// One block of a text.
@@ -13,8 +13,8 @@ public enum PEM {
 
     /// The blocks of a text, in order. Text between blocks is skipped, and so are blank lines.
     ///
-    /// - Returns: nil if a block does not end, is empty, is not base64 or is inside another one, or if the text is longer than
-    ///   `maximumLength` bytes.
+    /// - Returns: nil if a block does not end, is empty, is not base64 or is inside another one, if any other line begins with
+    ///   `-----`, or if the text is longer than `maximumLength` bytes.
     public static func blocks(in text: String, maximumLength: Int = maximumLength) -> [Block]? {
         guard text.utf8.count <= maximumLength else { return nil }
         var blocks: [Block] = []

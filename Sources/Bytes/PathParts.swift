@@ -1,6 +1,6 @@
 /// The folder and the name that a path consists of.
 ///
-/// `NSString.deletingLastPathComponent` of swift-corelibs-foundation traps on a name of one character.
+/// Used instead of `NSString.deletingLastPathComponent`, which in swift-corelibs-foundation traps on a name of one character.
 public struct PathParts: Sendable, Hashable {
     /// The folder: `.` if the path names none, and `/` for the root.
     public let folder: String

@@ -24,7 +24,7 @@ public enum RFC3339 {
         return "\(second).\(CivilTime.digits(milliseconds, 3))Z"
     }
 
-    /// A point and one to nine digits, or nothing.
+    /// The value of a point and one to nine digits; 0 for no bytes, nil for any other text.
     private static func fraction(_ bytes: ArraySlice<UInt8>) -> Double? {
         guard let first = bytes.first else { return 0 }
         let digits = bytes.dropFirst()

@@ -39,7 +39,7 @@ package struct StepLog<Failure: StepError> {
 /// A refusal at a step of a verification.
 package protocol StepError: Error {
     associatedtype Step: Sendable
-    /// The finding.
+    /// The reason for the refusal.
     var reason: String { get }
 }
 
@@ -54,6 +54,6 @@ package struct LoggedStep<Step: Sendable>: Sendable {
     package let step: Step
     /// The outcome of the step.
     package let outcome: Outcome
-    /// The failure, or the missing expected value.
+    /// The failure, or why the step is unchecked; nil if the step passed.
     package let detail: String?
 }

@@ -1,6 +1,6 @@
 extension Int64 {
-    /// A number of seconds as HTTP header fields write it (`delta-seconds`, RFC 9111 section 1.2.2): digits only. More than a day
-    /// is read as a day.
+    /// A number of seconds as HTTP header fields write it (`delta-seconds`, RFC 9111 section 1.2.2): 1 to 18 digits; nil for
+    /// any other text. More than a day is read as a day.
     public init?(wholeSeconds text: some StringProtocol) {
         guard (1...18).contains(text.utf8.count), text.utf8.allSatisfy({ UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }),
             let seconds = Int64(text)

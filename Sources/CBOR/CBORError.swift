@@ -10,7 +10,7 @@ public struct CBORError: Error, Sendable, Hashable {
 
         /// The bytes end in the middle of an item.
         public static let unexpectedEnd = Self(rawValue: "unexpectedEnd")
-        /// A reserved head, or a break where none belongs (RFC 8949, Appendix F).
+        /// A reserved head, a two-byte simple value below 32, or a break where none belongs (RFC 8949, Appendix F).
         public static let notWellFormed = Self(rawValue: "notWellFormed")
         /// An indefinite length, which deterministic encoding never uses (RFC 8949, section 4.2.1).
         public static let indefiniteLength = Self(rawValue: "indefiniteLength")

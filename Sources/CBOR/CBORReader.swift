@@ -1,7 +1,7 @@
 extension CBORValue {
     /// The limits of an item.
     public struct Limits: Sendable {
-        /// The maximum number of bytes of the whole item.
+        /// The maximum number of bytes of the input.
         public var bytes: Int
         /// The maximum nesting of arrays, maps and tags.
         public var depth: Int
@@ -17,7 +17,7 @@ extension CBORValue {
     }
 
     /// Reads exactly one item, strictly: definite lengths, shortest heads, no key twice, UTF-8 text, nothing after it
-    /// (RFC 8949, sections 4.2.1 and 5.6, without the order of keys, which Apple's own objects do not follow).
+    /// (RFC 8949, sections 4.2.1 and 5.6). Floats may have any width, and keys any order, as in Apple's own objects.
     ///
     /// Every input gives a value or an error, in time linear in its length. A claimed length allocates no memory.
     public init(parsing bytes: some Collection<UInt8>, limits: Limits = Limits()) throws(CBORError) {

@@ -97,7 +97,7 @@ public struct CBORMap: Sendable, Hashable {
     /// The number of entries.
     public var count: Int { entries.count }
 
-    /// The value of a key.
+    /// The value of a key; nil if there is none.
     public subscript(key: CBORValue) -> CBORValue? {
         entries.first { $0.key == key }?.value
     }

@@ -8,7 +8,7 @@ public struct DERError: Error, Sendable, Hashable {
         /// The value with this name.
         public init(rawValue: String) { self.rawValue = rawValue }
 
-        /// The bytes end before the element does.
+        /// The input or the surrounding element ends before this element does.
         public static let truncated = Self(rawValue: "truncated")
         /// Bytes follow the element.
         public static let trailingBytes = Self(rawValue: "trailingBytes")
@@ -16,13 +16,13 @@ public struct DERError: Error, Sendable, Hashable {
         public static let indefiniteLength = Self(rawValue: "indefiniteLength")
         /// A length in more octets than it needs, or in more than four.
         public static let invalidLength = Self(rawValue: "invalidLength")
-        /// A tag number in the long form without need, one of 2^28 or more, or the reserved UNIVERSAL 0.
+        /// A tag number that is not in its shortest form, that is 2^28 or more, or that is the reserved UNIVERSAL 0.
         public static let invalidTag = Self(rawValue: "invalidTag")
-        /// Larger than the limit.
+        /// The input is larger than the limit.
         public static let tooLarge = Self(rawValue: "tooLarge")
-        /// Nested deeper than the limit.
+        /// An element is nested deeper than the limit.
         public static let tooDeep = Self(rawValue: "tooDeep")
-        /// More elements than the limit.
+        /// There are more elements than the limit.
         public static let tooManyNodes = Self(rawValue: "tooManyNodes")
         /// An element of another type is expected here.
         public static let unexpectedTag = Self(rawValue: "unexpectedTag")
@@ -36,7 +36,7 @@ public struct DERError: Error, Sendable, Hashable {
 
     /// The kind of the error.
     public let code: Code
-    /// The offset of the element at fault, in the parsed bytes.
+    /// The offset of the fault in the parsed bytes: of the element, of its length, or of a byte that is missing or left over.
     public let offset: Int
 
     init(_ code: Code, offset: Int) {

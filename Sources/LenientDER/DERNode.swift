@@ -26,7 +26,7 @@ extension DERNode {
         /// The maximum number of elements in total.
         public var nodes: Int
 
-        /// By default 64 KiB, 32 levels (never more than 50) and 4,096 elements: ten times what a certificate needs.
+        /// By default 64 KiB, 32 levels (never more than 50) and 4,096 elements: several times what a certificate needs.
         public init(bytes: Int = 64 * 1024, depth: Int = 32, nodes: Int = 4096) {
             self.bytes = bytes
             self.depth = min(depth, 50)
@@ -38,8 +38,9 @@ extension DERNode {
     ///
     /// Every input gives a node or an error, in time linear in its length. The structure is strict: definite lengths and
     /// tag numbers in the fewest bytes, every element filled to its end, nothing after the last one. Real devices
-    /// deviate in the content of some types. That is checked when a value is read (`boolean(noting:)` and similar
-    /// functions). A deviation is then reported as a ``DERQuirk``, so that the certificate can still be used.
+    /// deviate in the content of some types. The content is checked when a value is read (`boolean(noting:)` and similar
+    /// functions). A tolerated deviation is reported as a ``DERQuirk``, so that the certificate can still be used. Any
+    /// other one is an error.
     public init(parsing bytes: [UInt8], limits: Limits = Limits()) throws(DERError) {
         try self.init(parsing: bytes[...], limits: limits)
     }

@@ -3,8 +3,8 @@ public struct DEROID: Sendable, Hashable {
     /// The content octets (X.690 section 8.19).
     public let encoded: [UInt8]
 
-    /// An identifier from its arcs, such as `DEROID(2, 5, 29, 15)`. Fewer than two arcs make an empty identifier, which
-    /// equals no parsed one.
+    /// An identifier from its arcs, such as `DEROID(2, 5, 29, 15)`. Fewer than two arcs, or a second arc that overflows,
+    /// make an empty identifier, which equals no parsed one.
     public init(_ arcs: UInt64...) {
         guard arcs.count >= 2 else {
             encoded = []
@@ -14,7 +14,7 @@ public struct DEROID: Sendable, Hashable {
         encoded = overflow ? [] : ([first] + arcs.dropFirst(2)).flatMap(Self.encode)
     }
 
-    /// An identifier from content octets; nil unless they are whole arcs in the fewest octets, of at most 63 bits each.
+    /// An identifier from 1 to 64 content octets; nil unless they are whole arcs in the fewest octets, of at most 63 bits each.
     public init?(encoded: some Collection<UInt8>) {
         guard !encoded.isEmpty, encoded.count <= 64 else { return nil }
         var length = 0

@@ -1,4 +1,4 @@
-/// A deviation from DER that is tolerated, because real devices have it.
+/// A deviation from DER, or from RFC 5280, that is tolerated because real devices have it.
 ///
 /// Tolerating these is safe because a signature covers the original bytes: an attacker who could choose the deviating form could
 /// have chosen the value as well.

@@ -8,13 +8,13 @@ public struct DERTag: Sendable, Hashable {
         case application = 1
         /// The meaning depends on the surrounding type, as with `[0]` in a certificate.
         case contextSpecific = 2
-        /// A type that an organisation defines for itself.
+        /// A type that an organization defines for itself.
         case privateUse = 3
     }
 
     /// The class, which determines who defines the number's meaning.
     public let tagClass: Class
-    /// The number, at most 2^28 - 1.
+    /// The number. The parser accepts at most 2^28 - 1.
     public let number: UInt32
     /// Whether the content consists of elements and not of plain bytes.
     public let isConstructed: Bool

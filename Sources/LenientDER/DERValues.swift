@@ -1,4 +1,4 @@
-// Values of elements. Each function checks the type, and adds the deviations that it tolerates to `quirks`.
+// Values of elements. Each function checks the type. A function that tolerates deviations adds them to `quirks`.
 
 extension DERNode {
     /// The elements of a SEQUENCE.
@@ -85,7 +85,7 @@ extension DERNode {
         return octets
     }
 
-    /// NULL.
+    /// Requires the element to be NULL.
     public func null() throws(DERError) {
         try expect(.null)
         guard content.isEmpty else { throw DERError(.invalidContent, offset: offset) }
@@ -98,7 +98,7 @@ extension DERNode {
         return identifier
     }
 
-    /// The text of a UTF8String, PrintableString, IA5String or TeletexString, if it is UTF-8.
+    /// The text of a UTF8String, PrintableString, IA5String or TeletexString. Throws if it is not UTF-8.
     public func text() throws(DERError) -> String {
         switch tag {
         case .utf8String, .printableString, .ia5String, .teletexString: break

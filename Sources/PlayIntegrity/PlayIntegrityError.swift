@@ -23,7 +23,7 @@ public struct PlayIntegrityError: Error, Sendable {
         public static let compressionNotAllowed = Code("COMPRESSION_NOT_ALLOWED")
         /// None of the decryption keys unwraps the content key.
         public static let keyUnwrapFailed = Code("KEY_UNWRAP_FAILED")
-        /// The content was changed, or has the wrong size.
+        /// The content was changed, or its initialization vector or tag has the wrong size.
         public static let decryptionFailed = Code("DECRYPTION_FAILED")
         /// Google's signature does not verify.
         public static let signatureInvalid = Code("SIGNATURE_INVALID")
@@ -56,9 +56,9 @@ public struct PlayIntegrityError: Error, Sendable {
         public static let tokenFromFuture = Code("TOKEN_FROM_FUTURE")
         /// The response was configured for a tester in Play Console.
         public static let testResponse = Code("TEST_RESPONSE")
-        /// Google Play does not recognise the app and its version.
+        /// The policy does not accept the recognition verdict, such as that of an app or a version that Google Play does not know.
         public static let appNotRecognized = Code("APP_NOT_RECOGNIZED")
-        /// The verdict is about another app.
+        /// The verdict is about another app, or names none.
         public static let appPackageMismatch = Code("APP_PACKAGE_MISMATCH")
         /// The app is signed with another certificate.
         public static let certificateDigestMismatch = Code("CERTIFICATE_DIGEST_MISMATCH")
@@ -68,7 +68,7 @@ public struct PlayIntegrityError: Error, Sendable {
         public static let deviceIntegrityMissing = Code("DEVICE_INTEGRITY_MISSING")
         /// The SDK version of Android is too low or unknown.
         public static let sdkVersionTooLow = Code("SDK_VERSION_TOO_LOW")
-        /// The account has no licence of the app.
+        /// The account has no license of the app.
         public static let notLicensed = Code("NOT_LICENSED")
         /// The policy refuses Play Protect's verdict.
         public static let playProtectRefused = Code("PLAY_PROTECT_REFUSED")
@@ -143,7 +143,7 @@ extension PlayIntegrityError {
         public static let age = Self(rawValue: "age")
         /// The response was not configured for a tester, unless the policy allows that.
         public static let testResponse = Self(rawValue: "test-response")
-        /// Play recognises the app.
+        /// The policy accepts the recognition verdict, and the verdict is about an accepted package.
         public static let recognition = Self(rawValue: "recognition")
         /// The app is signed with an accepted certificate.
         public static let certificateDigests = Self(rawValue: "certificate-digests")
@@ -153,7 +153,7 @@ extension PlayIntegrityError {
         public static let deviceLabels = Self(rawValue: "device-labels")
         /// The SDK version of Android is high enough.
         public static let sdkVersion = Self(rawValue: "sdk-version")
-        /// The account has a licence, if the policy requires one.
+        /// The account has a license, if the policy requires one.
         public static let licensing = Self(rawValue: "licensing")
         /// The policy does not refuse Play Protect's verdict.
         public static let playProtect = Self(rawValue: "play-protect")
@@ -187,7 +187,7 @@ public struct PlayIntegrityUnavailable: Error, Sendable {
 
         /// A standard token, which only Google can decode.
         public static let needsGoogle = Code("NEEDS_GOOGLE")
-        /// A classic token without response keys for it.
+        /// A classic token, but no response keys are configured.
         public static let noKeys = Code("NO_KEYS")
         /// Google could not be reached.
         public static let network = Code("NETWORK")
@@ -211,7 +211,7 @@ public struct PlayIntegrityUnavailable: Error, Sendable {
 
     /// The stable reason.
     public let code: Code
-    /// The remedy, for the log. It contains no secrets.
+    /// The finding, with the remedy if one is known, for the log. It contains no secrets.
     public let reason: String
 
     /// A reason with an explanation.
@@ -254,8 +254,8 @@ public enum DecodeOutcome: Sendable {
 }
 
 extension DecodeOutcome {
-    /// Whether Google may decode the token: there are no keys for it, or none of them decrypts it, because Play Console may have
-    /// replaced the keys. A token that a key decrypted and that is invalid stays refused.
+    /// Whether Google may still be able to decode the token: it could not be checked, or no key decrypts it. In the second case,
+    /// Play Console may have replaced the keys. Any other refused token stays refused.
     public var mayBeDecodedByGoogle: Bool {
         switch self {
         case .decoded: false

@@ -58,7 +58,7 @@ public struct JSONError: Error, Sendable, Hashable {
 }
 
 extension JSONError: CustomStringConvertible {
-    /// A sentence for the developer who sent the text. It contains nothing of the input.
+    /// A sentence for the developer who sent the text. It contains nothing of the input but the name of an unknown member.
     public var description: String {
         let what =
             switch code {

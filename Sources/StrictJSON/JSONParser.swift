@@ -235,7 +235,7 @@ private struct JSONParser {
 
     private func decodeText(_ text: ArraySlice<UInt8>, at offset: Int) throws(JSONError) -> String {
         let string = String(decoding: text, as: UTF8.self)
-        // `String(decoding:)` replaces bytes that are not UTF-8. Then the text no longer has the same bytes. ASCII is UTF-8.
+        // `String(decoding:)` replaces bytes that are not UTF-8. So compare the bytes, except of ASCII, which is always UTF-8.
         guard text.reduce(0, |) >= 0x80 else { return string }
         guard string.withBytes({ bytes in text.withUnsafeBufferPointer { bytes.elementsEqual($0) } }) else {
             throw JSONError(.invalidText, offset: offset)

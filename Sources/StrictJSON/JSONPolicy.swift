@@ -1,22 +1,23 @@
 /// A policy with a JSON form. One table of members names, reads, writes and describes them.
 ///
 /// An object has two forms:
-/// - An *audit* overrides a policy by an object (``applying(_:ignoring:)``). The object may have every member. `null` means: not
-///   checked.
+/// - An *audit* overrides a policy by an object (``applying(_:ignoring:)``). The object may have every member. Each member defines
+///   the meaning of `null`, such as: not checked.
 /// - An *app record* has the policy that a service enforces (``applying(appRecord:ignoring:)``). It may have the members that
-///   ``JSONMember/isInAppRecord`` marks, but no value that disables protection. `null` is read as absent.
+///   ``JSONMember/isInAppRecord`` marks, with the values that ``JSONMember/AppRecordRule`` allows. `null` is read as absent.
 public protocol JSONPolicy: Sendable {
     /// Every member, in the order in which they are written.
     static var jsonMembers: [JSONMember<Self>] { get }
 }
 
 extension JSONPolicy {
-    /// This policy, overridden by the members of an object: an absent member keeps the value, `null` means not checked.
+    /// This policy, overridden by the members of an object: an absent member keeps the value, and each member defines the meaning
+    /// of `null`, such as: not checked.
     ///
     /// - Parameters:
     ///   - fields: the object. `description` and `note` are for people and have no effect.
     ///   - others: names of members that belong to another reader.
-    /// - Throws: `unknownName` for any other member, `wrongType` for an invalid value, with the member's path.
+    /// - Throws: `unknownName` for any other member, `wrongType` for an invalid value or a refused `null`, with the member's path.
     public func applying(_ fields: JSONFields, ignoring others: [String] = []) throws(JSONError) -> Self {
         try fields.allowOnly(Self.jsonMembers.map(\.name) + ["description", "note"] + others)
         var policy = self
@@ -79,7 +80,7 @@ extension JSONPolicy {
 public enum JSONMemberText: Sendable, Hashable {
     /// Every operator sets the member.
     case everyday(String)
-    /// Its default is right for most apps. The documentation has it on a separate page.
+    /// The member's default is right for most apps. The documentation has the member on a separate page.
     case advanced(String)
 
     fileprivate var sentence: String {
@@ -112,7 +113,7 @@ public struct JSONMember<Policy: Sendable>: Sendable {
     fileprivate let text: JSONMemberText
     fileprivate let appRecordType: JSONType
     fileprivate private(set) var hasDefault = true
-    /// Sets the value, or the meaning of `null`.
+    /// Sets the value. Without a value, sets the meaning of `null`.
     fileprivate let read: @Sendable (JSONValue?, _ path: String, inout Policy) throws(JSONError) -> Void
     fileprivate private(set) var readAppRecord:
         @Sendable (JSONValue, _ path: String, inout Policy) throws(JSONError) -> Void
@@ -175,7 +176,7 @@ extension JSONMember {
             }, write: write, writeAppRecord: write)
     }
 
-    /// This member of a policy that is part of another one.
+    /// This member as a member of an outer policy, which has this policy at `path`.
     public func within<Outer: Sendable>(_ path: any WritableKeyPath<Outer, Policy> & Sendable) -> JSONMember<Outer> {
         var member = JSONMember<Outer>(
             name: name, isInAppRecord: isInAppRecord, text: text, appRecordType: appRecordType,

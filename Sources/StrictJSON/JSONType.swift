@@ -35,7 +35,7 @@ public struct JSONMemberDescription: Sendable, Hashable {
     /// Whether every operator sets the member. Other members are documented on a separate page.
     public let isEveryday: Bool
 
-    /// The members of the object, or of each object of the array, that the member may be.
+    /// If the member may be an object or an array of objects, the members of these objects; otherwise nil.
     public var members: [JSONMemberDescription]? { type.members }
 }
 

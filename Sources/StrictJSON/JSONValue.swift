@@ -147,7 +147,7 @@ public struct JSONObject: Sendable, Hashable {
     /// Adds a member. The caller guarantees that no other has its name, which saves a search.
     public mutating func append(_ member: Member) { members.append(member) }
 
-    // String's own equality is canonical equivalence, under which two different names can be equal.
+    // Compares bytes: String's own equality is canonical equivalence, under which two different names can be equal.
     private func index(of name: String) -> Int? {
         members.firstIndex { $0.name.hasSameBytes(as: name) }
     }

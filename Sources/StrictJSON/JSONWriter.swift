@@ -82,9 +82,9 @@ struct JSONWriter {
         append(UInt8(ascii: "\""))
     }
 
-    /// Whether a text is ASCII that needs no escapes, as most are.
+    /// Whether a text is ASCII that needs no escapes. Most texts are.
     private static func hasOnlyPlainBytes(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
-        // Without an early exit, the compiler checks many bytes at once.
+        // No early exit, so that the compiler can check many bytes at once.
         var others: UInt8 = 0
         for byte in text { others |= 0x20..<0x7F ~= byte && byte != 0x22 && byte != 0x5C ? 0 : 1 }
         return others == 0
@@ -113,8 +113,8 @@ struct JSONWriter {
         write(to: text.count)
     }
 
-    // The escape of a line separator of Unicode, or of a control character from U+0080 to U+009F. They are escaped so that
-    // programs that split lines by Unicode's rules also read one line for each value.
+    // The escape of a line separator of Unicode, or of a control character from U+0080 to U+009F; nil for other characters. With
+    // these escapes, programs that split lines by Unicode's rules also read one line for each value.
     private static func lineEnd(_ text: Slice<UnsafeBufferPointer<UInt8>>) -> (escape: String, length: Int)? {
         let next = text.dropFirst()
         guard let second = next.first else { return nil }

@@ -1,5 +1,5 @@
 extension String {
-    /// Runs `body` on the UTF-8 of the text without a copy. Reading `utf8` is about ten times slower.
+    /// Runs `body` on the UTF-8 of the text, without a copy if it is stored contiguously. Reading `utf8` is about ten times slower.
     @inlinable
     package func withBytes<Result>(_ body: (UnsafeBufferPointer<UInt8>) throws -> Result) rethrows -> Result {
         try utf8.withContiguousStorageIfAvailable(body) ?? Array(utf8).withUnsafeBufferPointer(body)

@@ -102,7 +102,7 @@ extension DeviceAuthenticating {
         try await correctClockSkew(serverTimestamp: serverTimestamp, appID: nil)
     }
 
-    /// Replaces the key as scheduled.
+    /// Replaces the key, with the reason `scheduled`.
     @discardableResult
     public func rotateKey(appID: String) async throws -> KeyRotation {
         try await rotateKey(appID: appID, reason: .scheduled)

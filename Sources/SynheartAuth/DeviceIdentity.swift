@@ -1,6 +1,7 @@
 internal import AuthContract
 
-/// The identity of one app on this device. It runs one operation at a time; a second caller of the same operation joins it.
+/// The identity of one app on this device. Runs one operation at a time. A second caller joins a running registration, rotation
+/// or token request that serves it too.
 ///
 /// An operation runs in its own task, so that it survives the cancellation of its caller.
 actor DeviceIdentity {
@@ -36,8 +37,8 @@ actor DeviceIdentity {
     }
 
     func register(joins: Bool) async throws(SynheartAuthError) -> Registration {
-        // Wait for a running reset, whose caller may be gone, so that no identity is returned that it is about to
-        // delete.
+        // Wait for a running reset, so that this call does not return an identity that the reset is about to delete. The
+        // caller of the reset may be gone.
         try await resets.wait(for: context.appID)
         if let registration {
             guard joins else {
@@ -61,8 +62,8 @@ actor DeviceIdentity {
         return try await Self.value(of: task)
     }
 
-    /// Rotates. Joins a running rotation if it achieves at least the same. A weaker running rotation ends at its next
-    /// pause.
+    /// Rotates. Joins a running rotation if that achieves at least the same. Otherwise ends the running one at its next pause,
+    /// and then begins a new one.
     func rotate(_ goal: RotationGoal) async throws(SynheartAuthError) -> KeyRotation {
         while let running = rotation {
             if running.goal.covers(goal) { return try await Self.value(of: running.task) }
@@ -163,7 +164,7 @@ actor DeviceIdentity {
         let key: IdentityRecord.KeyReference
     }
 
-    /// - Throws: Every failure but a refused signature.
+    /// Sends a request once, signed with the current key. Throws every failure but a refused signature.
     private func attempt(_ route: Route, _ body: [UInt8]) async throws(SynheartAuthError) -> Attempt {
         try await context.withCurrentKey { [context] record, key throws(SynheartAuthError) in
             do throws(SynheartAuthError) {

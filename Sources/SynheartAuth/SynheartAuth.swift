@@ -93,7 +93,8 @@ public final class SynheartAuth: Sendable {
         }
     }
 
-    /// Registers this device for an app. Idempotent: call it at every launch. A registered device causes no network traffic.
+    /// Registers this device for an app. Idempotent: call it at every launch. For a registered device nothing is sent, except a
+    /// rotation that is due, in the background.
     ///
     /// - Parameters:
     ///   - appID: The app.
@@ -112,8 +113,8 @@ public final class SynheartAuth: Sendable {
     ///   - bodyBytes: The body as sent.
     ///   - scheme: `one`, or nil for the scheme that the device signs with. Scheme 2 needs the whole URL
     ///     (``sign(appID:scheme:method:url:bodyBytes:asserting:)``).
-    /// - Throws: `NOT_REGISTERED`, `KEY_INVALIDATED`, `SIGNING_FAILED`, `STORAGE_ERROR`. The SDK does not retry. A device that signs under
-    ///   scheme 2 (`Configuration.scheme`) throws `SIGNING_FAILED`.
+    /// - Throws: `NOT_REGISTERED`, `KEY_INVALIDATED`, `SIGNING_FAILED`, `STORAGE_ERROR`. The SDK does not retry. A device that
+    ///   signs under scheme 2 (`Configuration.scheme`, or the service has accepted it) throws `SIGNING_FAILED`.
     public func signRequest(
         appID: String, method: String, path: String, bodyBytes: some Collection<UInt8> = [],
         scheme: SignatureScheme? = nil
@@ -147,8 +148,8 @@ public final class SynheartAuth: Sendable {
     ///
     /// A call joins a rotation in progress, unless that one is scheduled and this one follows a compromise.
     ///
-    /// - Throws: `ROTATION_FAILED`; `NETWORK_ERROR` after three attempts; `ATTESTATION_FAILED` if the service refuses the evidence. The
-    ///   old key stays active.
+    /// - Throws: `ROTATION_FAILED`; `NETWORK_ERROR` after three attempts; `ATTESTATION_FAILED` if the service refuses the evidence.
+    ///   The old key stays active.
     @discardableResult
     public func rotateKey(appID: String, reason: RotationReason = .scheduled) async throws -> KeyRotation {
         try await forCaller { () async throws(SynheartAuthError) in

@@ -5,7 +5,7 @@ internal import Foundation
 internal import StrictJSON
 internal import SynheartAuth
 
-// The complete SDK for hosts. The header documents each function. The functions are public, because an optimised build drops
+// The complete SDK for hosts. The header documents each function. The functions are public, because an optimized build drops
 // others.
 
 @_cdecl("synheart_auth_version")

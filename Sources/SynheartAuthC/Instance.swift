@@ -69,7 +69,7 @@ final class Instance: Sendable {
         case deadlinePassed, cancelled
     }
 
-    /// Runs `body` until the limit has passed or the host cancels its calls. The operation continues.
+    /// Runs `body` until the limit has passed or the host cancels its calls. An operation that `body` began continues.
     func value<Value: Sendable>(
         within limit: Duration, _ body: @escaping @Sendable () async -> Value
     ) async -> Ending<Value> {

@@ -95,7 +95,7 @@ private func withRequest(
     guard let deadline = deadline(request.deadline_ms, usual: .seconds(30)) else {
         return invalidArgument("deadline_ms", result)
     }
-    // The answer is held in memory.
+    // The answer is held in memory, so its size has a limit.
     guard (0...Int64(Int32.max)).contains(request.maximum_answer) else {
         return invalidArgument("maximum_answer", result)
     }
@@ -112,7 +112,7 @@ private func withRequest(
             method: method, url: url, headers: headers, body: bytes, deadline: deadline, maximumAnswer: maximum))
 }
 
-/// The header lines in a JSON object of texts; nil if the text is not one.
+/// The header lines in a JSON object of texts; nil for any other form. NULL means no headers.
 private func headers(_ pointer: UnsafePointer<CChar>?) -> HeaderFields? {
     guard let pointer else { return HeaderFields() }
     guard let text = CText.string(pointer), let object = try? JSONValue(parsing: Array(text.utf8)).object else {

@@ -89,7 +89,7 @@ public final class FakeSynheartAuth: DeviceAuthenticating {
         script.withLock { $0.failures[operation, default: []].append(CancellationError()) }
     }
 
-    /// Sets the results of the next registrations. Without a script they are `registered`, or `alreadyRegistered`.
+    /// Adds results for the next registrations, one each. Without a script they are `registered`, or `alreadyRegistered`.
     public func register(as statuses: Registration.Status...) { script.withLock { $0.registrations += statuses } }
 
     /// Makes the next request to a URL with this ending get this answer. Requests without such an answer get an empty 200.
@@ -97,7 +97,8 @@ public final class FakeSynheartAuth: DeviceAuthenticating {
         script.withLock { $0.answers.append((urlSuffix, answer)) }
     }
 
-    /// Puts an identity into a state, as if an operation or the operating system had done it.
+    /// Puts an identity into a state, as if an operation or the operating system had done it. A registered one gets a device id
+    /// if it has none, and an unregistered one loses it.
     public func set(_ state: IdentityState, appID: String) { move(appID, to: state) }
 
     /// The calls until now, in order.

@@ -5,12 +5,12 @@ import { isReserved, separated } from "./verifier.js";
 /** The result for each request object. It is not in the request, so that no header can claim it. */
 const found = new WeakMap();
 
-/** The result for a request: `identity` and `observed`; undefined for a request that was not verified. */
+/** The result for a request: `identity` and `observed`; undefined for a request that no handler of this library judged. */
 export function verification(request) {
   return found.get(request);
 }
 
-/** The device that signed the request; undefined in observe mode. */
+/** The device that signed the request; undefined for a request that passes only because its app is in observe mode. */
 export function identity(request) {
   return found.get(request)?.identity;
 }
@@ -100,7 +100,7 @@ function read(request, limit) {
 /**
  * A fetch-style handler around another one, which is called with the request and the result.
  *
- * `target` gives the target as it came over the wire, where the server has it: the URL of a `Request` is normalised. `peer` gives the
+ * `target` gives the target as it came over the wire, where the server has it: the URL of a `Request` is normalized. `peer` gives the
  * address of the other end, for trusted proxies.
  */
 export function verified(verifier, handler, { target = targetOf, peer } = {}) {

@@ -87,17 +87,17 @@ export function verified<More extends unknown[]>(
   verifier: Verifier,
   handler: (request: Request, found: Verification, ...more: More) => Response | Promise<Response>,
   options?: {
-    /** The target as it came over the wire, where the server has it. The default is the target of the URL, which is normalised. */
+    /** The target as it came over the wire, where the server has it. The default is the target of the URL, which is normalized. */
     target?: (request: Request, ...more: More) => string;
     /** The address of the other end, for `trustedProxies`. */
     peer?: (request: Request, ...more: More) => string | undefined;
   },
 ): (request: Request, ...more: More) => Promise<Response>;
 
-/** The result for a request; undefined for a request that was not verified. */
+/** The result for a request; undefined for a request that no handler of this library judged. */
 export function verification(request: object): Verification | undefined;
 
-/** The device that signed the request; undefined in observe mode. */
+/** The device that signed the request; undefined for a request that passes only because its app is in observe mode. */
 export function identity(request: object): Identity | undefined;
 
 /** The content of a token. */

@@ -141,7 +141,7 @@ class KeySet {
   }
 }
 
-/** The keys that can sign tokens, undefined if this is no key set. Keys of other types are skipped. */
+/** The keys that can sign tokens, undefined if this is no valid key set. Keys of other types are skipped. */
 function keysOf(body) {
   try {
     const listed = JSON.parse(body.toString()).keys;

@@ -150,7 +150,7 @@ export class Verifier {
   }
 }
 
-/** A log that can be used when something is wrong. */
+/** Returns the log. Throws if it lacks a function that the library calls. */
 export function checked(log) {
   if (typeof log?.warn !== "function" || typeof log.error !== "function") {
     throw new TypeError("log must have the functions warn and error, as console has");
@@ -195,7 +195,7 @@ function question(method, target, headers, body, [scheme, authority], name) {
   };
 }
 
-/** Whether the headers name one length, and it is the body's. Ambiguous framing allows request smuggling. */
+/** Whether the headers name no length, or one that is the body's. Ambiguous framing allows request smuggling. */
 function isFramed(headers, body) {
   const lengths = values(headers, "content-length");
   if (lengths.length === 0) return true;

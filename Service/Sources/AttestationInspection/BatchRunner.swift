@@ -18,7 +18,7 @@ package struct BatchRunner: Sendable {
     private var lineIsTooLong = false
     private var lineNumber = 0
 
-    /// A runner. Throws if the options cannot be used, before anything is read.
+    /// A runner. Throws if the roots in the options cannot be used, before anything is read.
     package init(options: VerificationOptions = VerificationOptions()) throws(VerificationOptions.Problem) {
         try options.validate()
         self.options = options

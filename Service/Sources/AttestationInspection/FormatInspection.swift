@@ -39,7 +39,8 @@ extension EvidenceFormat {
         return .object(JSONObject([("token_form", .string(PlayIntegrityFacts.form(token)))]))
     }
 
-    /// A verdict that was decoded elsewhere, with or without the wrapper of Google's response.
+    /// The contents of a verdict that was decoded elsewhere, with or without the wrapper of Google's response; nil if the payload
+    /// is not a verdict.
     private static func inspect(payload: JSONObject) -> JSONValue? {
         let wrapped = payload["tokenPayloadExternal"] ?? .object(payload)
         guard wrapped.object?["requestDetails"] != nil,

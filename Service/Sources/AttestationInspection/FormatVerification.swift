@@ -26,7 +26,7 @@ extension EvidenceFormat {
             let audit = try evidence.auditAssertion(under: options)
             let facts = audit.object.map { AppAttestFacts.facts(of: $0, evidence) } ?? JSONObject()
             var verdict = Verdict(audit, facts: facts)
-            // An object without the public key or the signed data cannot be verified.
+            // Without the public key or the signed data, an assertion cannot be verified.
             if verdict.outcome == .verified, audit.unchecked.contains(.signature) { verdict.outcome = .couldNotCheck }
             return verdict
         case .receipt:

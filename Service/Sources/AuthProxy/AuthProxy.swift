@@ -45,8 +45,8 @@ package struct AuthProxySettings: Sendable {
     }
 }
 
-/// A sidecar in front of one backend: it verifies each request with the auth service, and forwards the verified requests and the
-/// requests that observe mode lets pass.
+/// A sidecar in front of one backend: it verifies each request with the auth service, and forwards the verified requests. Without
+/// upstream headers, it also forwards the requests that observe mode lets pass.
 package struct AuthProxy: Sendable {
     private let settings: AuthProxySettings
     private let logger: Logger
@@ -119,12 +119,12 @@ final class ProxyState: Sendable {
 
     private let current = Mutex<(judge: Judge?, failure: String?)>((nil, nil))
 
-    /// The verifier and the headers; nil until the listener's address is known.
+    /// The verifier and the headers; nil until the origin of requests is known.
     var judge: Judge? { current.withLock { $0.judge } }
 
     func use(_ judge: Judge) { current.withLock { $0.judge = judge } }
 
-    /// The reason why the auth service gave no verdict; nil once a request was accepted or observed.
+    /// The reason why the auth service gives no verdict on any request; nil once a request was accepted or observed.
     var failure: String? {
         get { current.withLock { $0.failure } }
         set { current.withLock { $0.failure = newValue } }

@@ -24,7 +24,8 @@ final class Backend: Sendable {
         var configuration = HTTPClient.Configuration(tlsConfiguration: tls, redirectConfiguration: .disallow)
         configuration.timeout.connect = min(.seconds(5), self.timeout)
         configuration.timeout.read = self.timeout
-        // If a server closes an idle connection first, a request that was just sent on it is lost. Some servers do so after 2 s.
+        // Close idle connections before the server does: a request that was just sent on such a connection would be lost. Some
+        // servers close them after 2 s.
         configuration.connectionPool.idleTimeout = origin.scheme == .https ? .seconds(30) : .milliseconds(1500)
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = Self.connections
         configuration.connectionPool.retryConnectionEstablishment = false
@@ -41,7 +42,7 @@ final class Backend: Sendable {
     /// The body of a request.
     enum Body: Sendable {
         case bytes([UInt8])
-        /// Streamed, with its length if the client stated one.
+        /// Streamed, with its length if the client stated one. The wait for the head of the answer is longer by `within`.
         case pipe(BodyPipe, length: Int64?, within: Duration)
     }
 
@@ -92,7 +93,7 @@ enum BackendFailure: Error, Sendable, CustomStringConvertible {
     case unreachable(String)
     /// The backend did not answer in time. It may have executed the request.
     case tooSlow
-    /// The connection ended, or the backend's bytes are not HTTP. The backend may have executed the request.
+    /// Any other error, such as a connection that ended or bytes that are not HTTP. The backend may have executed the request.
     case broken(String)
 
     init(_ error: any Error) {

@@ -19,7 +19,7 @@ final class BodyPipe: AsyncSequence, Sendable {
 
     private let state = Mutex(State.empty)
 
-    /// Closes the pipe when its last reference is released.
+    /// Closes the pipe when the last reference to this object is released.
     final class Closer: Sendable {
         fileprivate let pipe: BodyPipe
 
@@ -57,8 +57,8 @@ final class BodyPipe: AsyncSequence, Sendable {
         }
     }
 
-    /// Drops the unread piece and later ones. A waiting reader gets nothing until the pipe is closed, so its request is not
-    /// aborted.
+    /// Drops the unread piece and later ones. A reader gets nothing until the pipe is closed or ends with an error, so its request
+    /// is not aborted.
     func discard() {
         state.withLock { state in
             switch state {

@@ -46,8 +46,8 @@ struct ForwardedHeaders: Sendable {
         }
     }
 
-    /// Whether `Connection` names a header that gives the request its meaning. The next hop would remove that header although the
-    /// service has verified the request with it.
+    /// Whether `Connection` names a header that gives the request its meaning. The proxy removes such a header, although
+    /// the service would verify the request with it.
     static func hidesItsMeaning(_ headers: HeaderFields) -> Bool {
         named(in: headers).contains { name in
             name == "host" || signed.contains(name)
@@ -67,8 +67,8 @@ struct ForwardedHeaders: Sendable {
         "transfer-encoding", "upgrade", "http2-settings",
     ]
 
-    /// Headers that the proxy itself sets or handles: the backend's own host, the length of the body, and the alternative header
-    /// for a request's origin.
+    /// Headers that the proxy itself sets, handles or drops: the backend's own host, the length of the body, the expectation, and
+    /// the alternative header for a request's origin.
     private static let ended: Set<String> = ["host", "content-length", "expect", "forwarded"]
 
     /// Whether only a gateway may set a header: the signer and origin of a request, the service credential, and `Proxy`, which
@@ -104,7 +104,7 @@ struct ForwardedHeaders: Sendable {
 
     private static func comparable(_ name: String) -> String { IdentityHeader.folded(name) }
 
-    /// The forwarded addresses of a request. Only those from a trusted proxy are believed.
+    /// The value of `X-Forwarded-For` for the backend: the addresses that a trusted proxy forwarded, and then the peer.
     private static func forwardedFor(_ headers: HeaderFields, _ peer: String, _ isFromTrustedProxy: Bool) -> String {
         ((isFromTrustedProxy ? headers.values("X-Forwarded-For") : []) + [peer]).joined(separator: ", ")
     }

@@ -3,8 +3,8 @@ enum ForwardedTarget {
     /// The target as a valid URL: characters that RFC 3986 does not allow in a path or a query are escaped, and every server
     /// decodes them to the same text. Everything else stays unchanged, even `//`, `%2F`, `;` and dot segments.
     ///
-    /// - Returns: nil if the target is not a path with an optional query in printable ASCII, or has a `%` without two digits. Servers
-    ///   read those in different ways.
+    /// - Returns: nil if the target is not a path with an optional query in printable ASCII, or has a `%` without two hexadecimal
+    ///   digits. Servers read such targets in different ways.
     static func escaped(_ target: String) -> String? {
         let bytes = Array(target.utf8)
         guard bytes.first == UInt8(ascii: "/") else { return nil }

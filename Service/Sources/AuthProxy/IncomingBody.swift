@@ -47,9 +47,10 @@ struct IncomingBody {
         Declined(.unsupported, status: 413, .payloadTooLarge, "The body has more than \(maximum) bytes.")
     }
 
-    /// Reads the body, up to `bodyLimit`. For a larger body, returns only the signed digest.
+    /// Reads the body, up to `bodyLimit`. For a larger body that may be streamed, returns only the signed digest.
     ///
     /// - Parameter room: the memory for the body.
+    /// - Throws: `Declined` if the body is too large, or if `room` has no memory left.
     mutating func describe(within room: BodyBudget.Share) async throws -> ReceivedRequest.Body {
         guard isPresent else { return .bytes([]) }
         if let length, length > limits.bodyLimit, let digest {
@@ -77,8 +78,8 @@ struct IncomingBody {
     /// Sends the request to the backend with this body.
     ///
     /// - Parameter isVerified: whether a streamed body must have the signed digest.
-    /// - Throws: `BackendFailure`; `Declined` if the body is not the signed one. In that case, the backend has not received the
-    ///   whole body.
+    /// - Throws: `BackendFailure`; `Declined` if the body is too large or is not the signed one. In these cases, the backend
+    ///   has not received the whole body.
     mutating func send(
         to backend: Backend, _ method: String, _ target: String, _ headers: HeaderFields, isVerified: Bool
     ) async throws -> Backend.Answer {
@@ -92,7 +93,7 @@ struct IncomingBody {
         do {
             try await stream(into: pipe, expecting: isVerified ? digest : nil)
         } catch {
-            // End the connection to the backend before the body is complete.
+            // Abort the request to the backend before its body is complete.
             pipe.finish(error)
             throw error
         }
@@ -111,7 +112,7 @@ struct IncomingBody {
         }
     }
 
-    /// Writes the body. The last piece follows only if the digest of the whole body is the signed one.
+    /// Writes the body. The last piece follows only if `digest` is that of the whole body; nil: it is not checked.
     private mutating func stream(into pipe: BodyPipe, expecting digest: [UInt8]?) async throws {
         try await sendContinue()
         var hash = SHA256()

@@ -9,16 +9,17 @@ struct ProxyMetrics: Sendable {
         case verified
         /// The request was sent without an identity, in observe mode, and the backend answered.
         case observed
-        /// The auth service, or a rule of the protocol, refused it.
+        /// The auth service, or a rule of the protocol, refused the request. If the proxy adds upstream headers, it also refuses
+        /// observed requests.
         case refused
         /// There was no verdict.
         case unavailable
-        /// The proxy did not forward the request because of its target, its size or an upgrade.
+        /// The proxy does not forward such a request: its target, method, size, an upgrade or another header prevents it.
         case unsupported
         /// The backend could not be reached, or all connections to it were busy.
         case backendUnreachable = "backend_unreachable"
         case backendTimeout = "backend_timeout"
-        /// The backend's connection ended before the head of its answer.
+        /// The connection to the backend failed, or the backend's bytes were not HTTP, before the head of an answer.
         case backendBroken = "backend_broken"
         /// The client ended the connection, was too slow, or sent a body that is not HTTP.
         case clientGone = "client_gone"

@@ -104,7 +104,7 @@ struct ProxyResponder: Sendable {
         return target
     }
 
-    /// The signer of the request; nil in observe mode.
+    /// The signer of the request; nil if the request passes only because of observe mode.
     private func verify(
         _ received: ReceivedRequest, by verifier: RequestVerifier, _ line: inout ProxyLogLine
     ) async throws -> VerifiedIdentity? {
@@ -182,7 +182,7 @@ struct Declined: Error {
 
     /// The refusal of an unverified request that observe mode would let pass.
     ///
-    /// - Parameter code: why it would be refused in mode `enforce`; it may be a code of a newer service.
+    /// - Parameter code: why it would be refused in mode `enforce`. Nil or a code of a newer service becomes `FORBIDDEN`.
     init(observed code: String?) {
         let known = code.flatMap { ErrorCode(rawValue: $0) } ?? .forbidden
         self.init(
@@ -239,7 +239,7 @@ struct Declined: Error {
     }
 }
 
-/// The log line of a request. It never has a body, a signature, a path or a device id.
+/// The log line of a request. It never has a body, a signature or a path, and only a hash of the device id.
 struct ProxyLogLine {
     let requestID: String
     let method: String

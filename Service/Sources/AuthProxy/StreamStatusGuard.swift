@@ -3,7 +3,8 @@ internal import NIOHPACK
 internal import NIOHTTP2
 internal import RequestVerification
 
-/// Ends a stream of HTTP/2 whose answer has a status other than three digits, from 100 on. The HTTP client would trap on it.
+/// Ends a stream of HTTP/2 whose answer has a status that is not a three-digit number from 100 on. The HTTP client would
+/// trap on it.
 ///
 /// `InvalidStatus.refuse` does the same for HTTP/1.1.
 final class StreamStatusGuard: ChannelInboundHandler {

@@ -2,12 +2,12 @@ package import AuthContract
 package import AuthServer
 package import AuthService
 
-/// The console: pages for the people who are responsible for apps. A page reads and changes data only by calls of the admin API,
-/// with the signed-in person's credential.
+/// The console: pages for the people who are responsible for apps. A page reads and changes stored data only by calls of the
+/// admin API, with the signed-in person's credential.
 package struct Console: OperationsPages {
     private let sessions: ConsoleSessions
     private let renderer: PageRenderer
-    /// The pages of people who are signed in.
+    /// Bounds the pages and the forms of people who are signed in.
     let queue = PageQueue()
 
     /// A console without sessions.
@@ -53,7 +53,7 @@ package struct Console: OperationsPages {
         let explained =
             switch refusal.code {
             case .payloadTooLarge:
-                // This also applies to forms of a person whose session has ended meanwhile.
+                // A form without a session has a smaller limit, so a person whose session has ended gets this page, too.
                 (
                     "The form is too large",
                     "Sign in and try again. A record that is still too large is changed with synheart-auth apps change."
@@ -120,7 +120,8 @@ package struct Console: OperationsPages {
         return answer
     }
 
-    /// The session and the person's credential; nil: the request has no session.
+    /// The id of the session and the person's visit; nil: the session has ended or does not exist, or its credential may no longer
+    /// be used.
     private func visit(_ request: PageRequest, _ service: PageService) async throws -> (String, Visit)? {
         guard let id = SessionCookie.id(in: request),
             let session = sessions.use(id, at: service.now, prolongs: !request.isRefresh)
@@ -172,7 +173,7 @@ package struct Console: OperationsPages {
         return answer
     }
 
-    /// A pasted credential often has white space around it.
+    /// The typed credential without the white space that a pasted one often has around it.
     private static func typed(_ text: String?) -> String {
         (text ?? "").split(whereSeparator: \.isWhitespace).joined(separator: " ")
     }

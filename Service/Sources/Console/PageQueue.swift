@@ -10,7 +10,7 @@ final class PageQueue: Sendable {
     static let maximumAtOnce = 2
     static let maximumWaiting = 4
     /// The largest number of pages, running and waiting together, for one credential. The same number of forms is allowed in
-    /// addition.
+    /// addition. Checks of drafts are counted separately.
     static let maximumOfCredential = 3
 
     /// The number of places that each credential occupies.
@@ -68,7 +68,7 @@ final class PageQueue: Sendable {
     /// pages. If this returns true, the caller must call `leave`.
     ///
     /// - Parameters:
-    ///   - credentialID: the credential whose place is taken, as returned by `place`.
+    ///   - credentialID: the name of the place, as returned by `place(of:isCheck:)`.
     ///   - waits: whether to wait for a place. If false, this returns false unless a place is free now.
     func enter(_ credentialID: String, waits: Bool = true) async -> Bool {
         await withCheckedContinuation { continuation in
@@ -88,7 +88,7 @@ final class PageQueue: Sendable {
         }
     }
 
-    /// Gives the place to the page that waited longest.
+    /// Releases the place of a page: the page that has waited longest gets it. If no page waits, the place is free.
     func leave(_ credentialID: String) {
         let next = state.withLock { state -> CheckedContinuation<Bool, Never>? in
             state.pages.remove(credentialID)

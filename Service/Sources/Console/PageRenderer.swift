@@ -18,7 +18,7 @@ struct PageRenderer: Sendable {
     /// - Throws: if a template cannot be parsed.
     init() throws { library = try Self.library.get() }
 
-    /// - Parameter visit: the visit of the signed-in person; nil: the request has no session.
+    /// - Parameter visit: the visit of the signed-in person; nil: the page shows no person and no links.
     func answer(_ page: Page, _ visit: Visit?, at now: UnixTime) -> PageAnswer {
         if let file = page.download {
             let disposition = ("Content-Disposition", "attachment; filename=\"\(file.name)\"")

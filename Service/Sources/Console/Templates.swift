@@ -1,6 +1,6 @@
 /// The templates, by name. Values are always escaped: a test forbids tags that do not escape.
 enum Templates {
-    /// The templates of pages, each within the layout.
+    /// The templates of pages. The renderer puts each one into the layout.
     static let all: [String: String] = [
         "sign-in": signIn, "account": account, "refusal": refusal, "change": change, "now": now, "devices": devices,
         "device": device, "decisions": decisions, "audit": audit, "audit-verification": auditVerification,
@@ -13,7 +13,7 @@ enum Templates {
         "set-up": setUp, "first-device": firstDevice,
     ]
 
-    /// The parts that several pages share.
+    /// The partials: the layout, and the parts that other templates include.
     static let partials: [String: String] = [
         "layout": layout, "time": time, "token": token, "commands": commands, "listCommands": listCommands,
         "chart": chart,

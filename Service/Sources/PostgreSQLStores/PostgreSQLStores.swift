@@ -4,8 +4,9 @@ public import Logging
 
 /// The stores of a deployment with several nodes: everything in one PostgreSQL database.
 ///
-/// Each change is durable when its call returns (`synchronous_commit`), and shares a transaction with its audit event. Nodes
-/// are notified of each other's changes. <doc:PostgreSQL> describes what the operator provides.
+/// Each change, except for challenges, is durable when its call returns (`synchronous_commit`). It shares a transaction with
+/// its audit event. Nodes are notified of changes to rows that they may have cached. <doc:PostgreSQL> describes what the operator
+/// provides.
 ///
 /// If claims are in Redis, `challenges` and `replay` refuse every call.
 public final class PostgreSQLStores: Sendable {
@@ -28,7 +29,8 @@ public final class PostgreSQLStores: Sendable {
         /// The largest number of challenges of all nodes together. Beyond it, the oldest challenge of the busiest source is
         /// evicted.
         public var maximumChallenges = 100_000
-        /// The largest number of live replay claims of all nodes together. Beyond it, claims are refused.
+        /// The largest number of replay claims of all nodes together, estimated from the size of their tables, which includes
+        /// expired claims. Beyond it, claims are refused.
         public var maximumClaims = 24_000_000
         /// The store in which this node keeps replay claims and challenges. If it is not PostgreSQL, `challenges` and `replay`
         /// refuse every call.
@@ -44,7 +46,8 @@ public final class PostgreSQLStores: Sendable {
         /// How long a starting node watches a lease that no node renews, before it takes over. Tests set a shorter time; a longer
         /// one is safe, too.
         var vacancy: Duration = .seconds(10)
-        /// The largest difference between a clock and the server's, in seconds. Tests that move clocks allow more.
+        /// The largest allowed difference between this node's clock and the server's, in seconds. Tests that move clocks allow
+        /// more.
         var clockTolerance = PostgreSQLStores.maximumClockDifference
 
         /// The defaults.
@@ -106,7 +109,7 @@ public final class PostgreSQLStores: Sendable {
 
     /// Connects, and creates the tables in an empty database if the options say so.
     ///
-    /// It refuses a database whose tables are of an older version (`migrate(_:)` updates them), and of a newer version that
+    /// It refuses a database whose tables are of an older version (`migrate(_:)` updates them), or of a newer version that
     /// this version cannot work with.
     ///
     /// - Parameters:
@@ -130,7 +133,8 @@ public final class PostgreSQLStores: Sendable {
 
     /// Starts the background work with its first round.
     private func begin() async {
-        // If these calls fail, requests are refused until a later round succeeds.
+        // If one of these calls fails, the node starts anyway, and a later round tries again. The node is not ready until it has
+        // read the keeper.
         await watch?.read()
         watch?.start()
         do throws(StoreError) { try await sweeper?.sweep() } catch { sweeper?.note(error) }
@@ -193,7 +197,7 @@ public final class PostgreSQLStores: Sendable {
     /// For a node: another node or a command may complete a rotation to a key that this node does not have.
     public func allowSealing(whileListing key: ServiceKeyCheck) { database.allowSealing(whileListing: key) }
 
-    /// Closes the connections. Running calls are answered, later ones refused.
+    /// Closes the connections. Running calls are answered. Waiting and later ones are refused.
     public func close() async {
         watch?.finish()
         sweeper?.finish()

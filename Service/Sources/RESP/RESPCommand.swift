@@ -14,7 +14,7 @@ public struct RESPCommand: Sendable, Hashable {
     ///   - count: the number of all words; nil: there are no others.
     public init(_ words: String..., count: Int? = nil) { self.init(words, count: count) }
 
-    /// A command with these words.
+    /// A command that begins with these words. `count` is the number of all words; nil: there are no others.
     public init(_ words: [String], count: Int? = nil) {
         buffer = ByteBuffer()
         let count = max(count ?? 0, words.count)
@@ -50,7 +50,7 @@ public struct RESPCommand: Sendable, Hashable {
         end()
     }
 
-    /// Adds one argument that consists of a text and 16 bytes after it.
+    /// Adds one argument that consists of a text and two numbers after it, eight bytes each, big-endian.
     public mutating func add(_ prefix: String, _ high: UInt64, _ low: UInt64) {
         writeHead(UInt8(ascii: "$"), prefix.utf8.count + 16)
         buffer.writeString(prefix)
@@ -79,7 +79,7 @@ public struct RESPCommand: Sendable, Hashable {
         buffer.writeInteger(0x0D0A as UInt16)
     }
 
-    /// Writes digits without a string, because commands are built for every request.
+    /// Passes the digits without a string, because commands are built for every request.
     private func withDigits(of number: Int64, _ body: (UnsafeRawBufferPointer) -> Void) {
         withUnsafeTemporaryAllocation(byteCount: 20, alignment: 1) { digits in
             var (rest, start) = (number.magnitude, digits.count)

@@ -2,9 +2,9 @@ public import NIOCore
 
 /// Reads values from a stream of bytes, however it is split.
 ///
-/// The decoder is strict: lines end with CRLF, numbers have one form, and streamed values and attributes, which servers send only
-/// to clients that ask for them, are refused. It bounds depth, elements, lengths and the size of one value, and reserves no
-/// memory for announced lengths. It keeps its state between calls, so that no byte is parsed twice.
+/// The decoder is strict: lines end with CRLF, and integers have one form. It refuses streamed values and attributes, which servers
+/// send only to clients that ask for them. It bounds depth, elements, lengths and the size of one value, and reserves no memory
+/// for announced lengths. It keeps its state between calls, so that no byte is parsed twice.
 public struct RESPDecoder: Sendable {
     /// The bounds of one value.
     public struct Limits: Sendable, Hashable {
@@ -34,7 +34,7 @@ public struct RESPDecoder: Sendable {
 
     private enum Bulk { case text, verbatim, error }
 
-    /// A value, or the beginning of an aggregate.
+    /// A value, or the beginning of an aggregate or of a bulk string.
     private enum Token {
         case value(RESPValue)
         case aggregate(Aggregate, count: Int)
@@ -72,7 +72,7 @@ public struct RESPDecoder: Sendable {
         }
     }
 
-    /// Adds a value to the innermost aggregate, and returns the outermost one once it is complete.
+    /// Adds a value to the innermost aggregate, if there is one. Returns the outermost value; nil if it still lacks elements.
     private mutating func complete(_ value: RESPValue) -> RESPValue? {
         var value = value
         while var innermost = open.popLast() {

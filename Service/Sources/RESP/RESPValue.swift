@@ -22,7 +22,7 @@ public enum RESPValue: Sendable, Hashable {
     case boolean(Bool)
     /// A floating-point number (RESP3).
     case double(Double)
-    /// An integer of any size, as decimal digits.
+    /// An integer of any size (RESP3), as decimal digits, with a minus sign if it is negative.
     case bigNumber(String)
     /// No value: RESP3's null, or RESP2's null bulk string or null array.
     case null

@@ -10,7 +10,7 @@ extension RedisStores {
         public var unusable: Double = 0
         /// The seconds until a request dated now can be judged in every usable part; nil: it can be judged now.
         public var historyLost: Int64?
-        /// The first bytes of device ids or challenges whose partitions can be used: one partition for each server.
+        /// The first two bytes of device ids or challenges whose partition can be used: those of one partition for each server.
         public var parts: [[UInt8]] = []
     }
 

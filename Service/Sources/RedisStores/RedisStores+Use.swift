@@ -21,7 +21,7 @@ public struct RedisUse: Sendable, Hashable {
 }
 
 extension RedisStores {
-    /// The current use of Redis, as found by the rounds of the last second. Reading it sends nothing.
+    /// The current use of Redis, with the keys and the memory that the last rounds found. Reading it sends nothing.
     public var use: RedisUse {
         let (failovers, sizes, sessions) = router.table.withLock { table in
             (table.failovers, Array(table.sizes.values), Array(table.sessions.values))

@@ -7,12 +7,12 @@ internal import RESP
 /// Challenges, replay claims and rate limits in Redis 7 or Valkey, for any number of nodes. Redis may be one server, behind
 /// Sentinel, or a Cluster.
 ///
-/// A server is only used while a quorum confirms it as the master. If it restarts, is replaced or loses data, requests whose
-/// claims may be missing are refused for a while: see <doc:Redis>.
+/// A server is only used while it is confirmed as the master: behind Sentinel and in a Cluster by a majority. If it restarts, is
+/// replaced or loses data, requests whose claims may be missing are refused for a while: see <doc:Redis>.
 public final class RedisStores: Sendable {
     /// Deadlines and bounds.
     public struct Options: Sendable {
-        /// The longest time of a call.
+        /// How long a server may take to accept a connection, and to answer a command.
         public var deadline: Duration = .seconds(2)
         /// How long `connect` waits for Redis.
         public var connectDeadline: Duration = .seconds(10)
@@ -20,8 +20,8 @@ public final class RedisStores: Sendable {
         public var connections = 2
         /// The largest number of commands in flight on one connection. A call beyond it is refused at once.
         public var maximumInFlight = 8192
-        /// The largest number of challenges. Beyond it, the oldest of the busiest source is evicted. In a Cluster, 1024 partitions share
-        /// it evenly.
+        /// The largest number of challenges. Beyond it, the oldest of the busiest source is evicted. In a Cluster, 1024 partitions
+        /// share it evenly, but each may always keep 16.
         public var maximumChallenges = 100_000
         /// The prefix of all keys, if the URL has none. Deployments that share a server need different prefixes.
         public var prefix = "synheart-auth:"
@@ -84,7 +84,7 @@ public final class RedisStores: Sendable {
                 count: url.form == .cluster ? KeyPartitions.ofACluster : 1, prefix: url.prefix ?? options.prefix)
         }
 
-        /// The settings of the connections to Sentinels, and of the connections that ask a Cluster's nodes for the masters.
+        /// The settings of the connections that ask for the masters: to Sentinels, to a Cluster's nodes, or to the single server.
         var asking: ConnectionSettings {
             var asking = settings.connection
             asking.deadline = min(asking.deadline, .seconds(1))
@@ -135,11 +135,12 @@ public final class RedisStores: Sendable {
     /// Connects to Redis.
     ///
     /// - Parameters:
-    ///   - url: `redis://`, `redis+sentinel://` or `redis+cluster://`, and with `rediss` for TLS (<doc:Redis>).
+    ///   - url: `redis://`, `redis+sentinel://` or `redis+cluster://`, with `rediss` in place of `redis` for TLS (<doc:Redis>).
     ///   - options: deadlines and bounds.
     ///   - clock: the service's clock.
     ///   - logger: logs failures and losses of history.
-    /// - Throws: `StoreOpenError` if the URL is wrong, or no usable server answers in time.
+    /// - Throws: `StoreOpenError` if the URL is wrong, the certificate authorities cannot be read, or no usable server answers in
+    ///   time.
     public static func connect(
         _ url: String, options: Options = Options(), clock: any ServiceClock = SystemClock(),
         logger: Logger = Logger(label: "synheart.stores")

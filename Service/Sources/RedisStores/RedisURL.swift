@@ -6,14 +6,14 @@ internal import Foundation
 ///
 /// | form | |
 /// |---|---|
-/// | `redis://[user[:password]@]host[:port][/db]` | one server |
-/// | `redis+sentinel://[user:password@]h1[:p1],h2[:p2]/MASTER[?db=N]` | behind Sentinel; the list names all Sentinels |
-/// | `redis+cluster://[user:password@]h1[:p1],h2[:p2]` | a Cluster; the list names some of its nodes |
+/// | `redis://[[user]:password@]host[:port][/db]` | one server |
+/// | `redis+sentinel://[[user]:password@]h1[:p1],h2[:p2]/MASTER[?db=N]` | behind Sentinel; the list names all Sentinels |
+/// | `redis+cluster://[[user]:password@]h1[:p1],h2[:p2]` | a Cluster; the list names some of its nodes |
 ///
 /// `rediss` in place of `redis` is TLS. The query takes `ca=/path`, `prefix=text`, and for Sentinel `db=N`,
-/// `sentinel_user=` and `sentinel_password=`. Parts are percent-decoded.
+/// `sentinel_user=` and `sentinel_password=`. All parts except hosts and numbers are percent-decoded.
 struct RedisURL: Sendable, Hashable {
-    /// A server.
+    /// The address of a server.
     struct Endpoint: Sendable, Hashable, CustomStringConvertible {
         let host: String
         let port: Int

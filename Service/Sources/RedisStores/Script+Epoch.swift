@@ -1,11 +1,13 @@
 internal import AuthService
 
 extension Script {
-    /// Records a reading of the server's clock, `t`, that is later than the latest one, `at`.
+    /// Defines `advance`, and the functions that read and write a trail of clock readings.
+    ///
+    /// `advance` records a reading of the server's clock, `t`, that is later than the latest one, `at`.
     ///
     /// The readings from `since` to `at` are a stretch: none is further than 720 s from the next. The trail holds the earlier
-    /// stretches. If the clock falls, the later readings were wrong. Around each of them, Redis may have removed the claims of
-    /// accepted requests.
+    /// stretches. If the clock falls, the readings that are later than the clock were wrong. Around each of them, Redis may have
+    /// removed the claims of accepted requests.
     static let advance = """
         local function stretches(trail)
             local all = {}
@@ -41,11 +43,11 @@ extension Script {
 
     /// Confirms the epoch of a partition, or begins the next one.
     ///
-    /// KEYS: the epoch. ARGV: run id, replication id, evicted keys, id of a new epoch, the node's clock, whether there may have been
-    /// claims before (`?`: answer nil if it matters), the replication id that this one continues (or empty), the latest reading of the
-    /// server's clock that the node saw and could not record (or empty), the id of the claims' history, `1` if an epoch may begin
-    /// under it, system and timeline of the node's PostgreSQL (or empty), the id that the node replaced by this one (or empty), the time
-    /// that an earlier answer named (or empty).
+    /// KEYS: the epoch. ARGV: run id, replication id, evicted keys, id of a new epoch, the node's clock, whether there may have
+    /// been claims before (`?`: answer nil if it matters), the replication id that this one continues (or empty), the latest
+    /// reading of the server's clock that the node saw and could not record (or empty), the id of the claims' history, `1` if an
+    /// epoch may begin under it, system and timeline of the node's PostgreSQL (or empty), the id that the node replaced by this one
+    /// (or empty), the time that an earlier answer named (or empty).
     ///
     /// Answers the epoch; 0 if an epoch must begin and may not; or the newest timeline if the node's timeline is older. If the
     /// node's timeline is newer, or older under another id, answers the negated time of the server's clock. The node must then
@@ -157,8 +159,8 @@ extension Script {
     /// `begun` and `end` contain the id of their epoch, because a node of the previous version that begins an epoch leaves both
     /// unchanged.
     ///
-    /// KEYS: the epoch. ARGV: the epoch's id, the id of the claims' history, the latest date of a lost claim that PostgreSQL may lack.
-    /// Answers the unclaimed end, or an empty text.
+    /// KEYS: the epoch. ARGV: the epoch's id, the id of the claims' history, the latest date of a lost claim that PostgreSQL may
+    /// lack. Answers the unclaimed end, or an empty text.
     static let shortenEpoch = Script(
         """
         local e = redis.call('HMGET', KEYS[1], 'id', 'keeper', 'begun', 'end')

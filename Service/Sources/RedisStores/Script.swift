@@ -73,7 +73,9 @@ extension Script {
             return take(KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), seconds(ARGV[5]), ARGV[4] == '1')
             """)
 
-    /// Makes all claims, or none.
+    /// Defines `claim` and `isCurrent`.
+    ///
+    /// `claim` makes all claims, or none. `isCurrent` checks the epoch and records the server's clock.
     private static let claims =
         time + advance + """
             -- Redis itself writes a number as one with a fraction of 17 digits, which takes longer.
@@ -110,15 +112,15 @@ extension Script {
     /// Makes the claims if the epoch is still current.
     ///
     /// KEYS: the epoch, the claims, the tag if there is one. ARGV: the id of the epoch, the expiry, the node's clock, the expiry of
-    /// the tag (empty: there is none). Answers 0 (claimed), the number of the
-    /// claim that was taken, -1 (another epoch) or -2 (expired).
+    /// the tag (empty: there is none). Answers 0 (claimed), the number of the claim that was taken, -1 (the epoch is not current)
+    /// or -2 (expired).
     static let claim = Script(
         claims + """
             if not isCurrent(ARGV[1]) then return -1 end
             return claim(2, tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]))
             """)
 
-    /// Takes a token from the device's bucket. Makes the claims if the bucket had one.
+    /// Takes a token from the device's bucket if the epoch is still current. Makes the claims if the bucket had one.
     ///
     /// KEYS: the epoch, the bucket, the claims, the tag if there is one. ARGV: as for `claim`, then burst and tokens a minute,
     /// and the time as for `take`. Answers as for `claim`, or 1000 plus the seconds to wait.

@@ -4,7 +4,8 @@ public import Hummingbird
 internal import NIOCore
 public import RequestVerification
 
-/// Lets only verified requests reach a route. ``VerificationRequestContext/identity`` tells the route who signed.
+/// A request reaches the route only if the verifier accepts it, or if observe mode lets it pass.
+/// ``VerificationRequestContext/identity`` tells the route who signed.
 ///
 /// Add it before everything that reads the body or needs an identity. If it is mounted twice, only the outer middleware asks the
 /// service, through its own verifier. So use the same verifier for all routes below it.

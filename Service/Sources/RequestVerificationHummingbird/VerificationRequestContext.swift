@@ -12,7 +12,7 @@ public protocol VerificationRequestContext: RequestContext {
 }
 
 extension VerificationRequestContext {
-    /// The device that signed the request; nil in observe mode.
+    /// The device that signed the request; nil if only observe mode lets the request pass, or if it was not verified.
     public var identity: VerifiedIdentity? { verification?.identity }
 }
 
@@ -22,7 +22,7 @@ public struct VerifiedRequestContext: VerificationRequestContext, RemoteAddressR
     public var coreContext: CoreRequestContextStorage
     /// The result of ``VerificationMiddleware``.
     public var verification: VerificationAnswer?
-    /// The other end of the connection.
+    /// The peer address; nil if the connection has none.
     public let remoteAddress: SocketAddress?
 
     /// The context of a request.

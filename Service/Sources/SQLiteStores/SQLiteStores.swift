@@ -2,7 +2,7 @@ public import AuthService
 internal import Foundation
 public import Logging
 
-/// The default stores: one SQLite file for everything, and a journal of replay claims in a folder next to it.
+/// The default stores: one SQLite file, and a journal of replay claims in a folder next to it.
 ///
 /// Apps, devices and audit events are durable when a call returns (WAL, `synchronous=FULL`). Replay claims survive the end of
 /// the process, however the process ends. After a loss of power, `ClaimJournal` refuses requests whose claims it may have lost.
@@ -27,7 +27,7 @@ public final class SQLiteStores: Sendable {
         public var deadline: Duration = .seconds(2)
         /// How long one process waits for another's transaction. It must be shorter than the deadline.
         public var busyTimeout: Duration = .milliseconds(1500)
-        /// How often the file is polled for changes by other processes.
+        /// The interval between polls of the file for changes by other processes.
         public var pollInterval: Duration = .milliseconds(250)
         /// The largest number of challenges. Beyond it, the oldest challenge of the busiest source is evicted.
         public var maximumChallenges = 100_000
@@ -73,7 +73,7 @@ public final class SQLiteStores: Sendable {
     /// The check values of the service key, and every row that it sealed.
     public let serviceKeys: any ServiceKeyStore
 
-    /// All stores, as `AuthService` takes them.
+    /// The stores that `AuthService` takes: all except `receipts` and `serviceKeys`.
     public var all: AuthService.Stores {
         AuthService.Stores(
             challenges: challenges, replay: replay, apps: apps, devices: devices, audit: audit,
@@ -92,19 +92,19 @@ public final class SQLiteStores: Sendable {
     let freeSpace: FreeSpace
     private let heldChallenges: InMemoryChallengeStore?
     private let journal: ClaimJournal?
-    /// Records the journal's state in the database.
+    /// The task that records the journal's state in the database. Nil in a tool.
     private let noting: Task<Void, Never>?
     private let endNotes: AsyncStream<JournalNote>.Continuation?
 
     /// The path of the file with every link resolved. The database's other files are next to it.
     ///
-    /// - Throws: `StoreOpenError` if the folder does not exist.
+    /// - Throws: `StoreOpenError` if the folder does not exist or a link cannot be resolved.
     public static func resolvedPath(_ path: String) throws(StoreOpenError) -> String { try DatabasePath.resolve(path) }
 
     /// Whether there is a database at a path: a file that is not empty.
     public static func hasDatabase(at path: String) -> Bool { DatabasePath.hasContent(path) }
 
-    /// Throws if a database was at a path and is gone.
+    /// Throws if there is no database at a path, but a service that uses it or the claims of a lost one.
     ///
     /// A service on a new database would know no device, and phones whose device is unknown give up their identity.
     ///
@@ -113,7 +113,7 @@ public final class SQLiteStores: Sendable {
         guard !DatabasePath.hasContent(path) else { return }
         let hasSegments = try JournalFolder.hasSegments(path + "-claims")
         let isServed = isServed(path)
-        // A service that starts for the first time may have created the file meanwhile.
+        // Look again: a service that starts for the first time may have created the file meanwhile.
         guard !DatabasePath.hasContent(path) else { return }
         guard !isServed else {
             throw StoreOpenError(
@@ -129,14 +129,14 @@ public final class SQLiteStores: Sendable {
         }
     }
 
-    /// Throws if the file at a path is not a database of this service. Changes nothing.
+    /// Throws if the file at a path cannot be read as a database of this service. Does not change the file.
     public static func checkFile(_ path: String) throws(StoreOpenError) {
         let path = try DatabasePath.resolve(path)
         try DatabasePath.checkKind(path)
         do { try DatabaseFile.inspect(path) { _ in } } catch { throw DatabaseFile.openError(error, path) }
     }
 
-    /// Opens the file, and creates it if it does not exist.
+    /// Opens the file. Creates or migrates it first if necessary.
     ///
     /// - Parameters:
     ///   - path: the file, or a link to it. Claims are kept in the folder `<path>-claims` next to the file itself.
@@ -205,7 +205,7 @@ public final class SQLiteStores: Sendable {
 
     /// Refuses later changes unless this is the sealing key.
     ///
-    /// For a command that runs next to the service: the key may be rotated after the command was admitted. Values that the
+    /// For a command that runs next to the service: the key may be rotated after the command checked it. Values that the
     /// command then sealed with the old key could not be opened later.
     public func allowWrites(whileSealing key: ServiceKeyCheck) { database.allowWrites(whileSealing: key) }
 
@@ -214,20 +214,22 @@ public final class SQLiteStores: Sendable {
     /// - Parameter place: describes the rows' new location, for an operator.
     public func noteMove(to place: String) throws(StoreOpenError) { try database.noteMove(to: place) }
 
-    /// Removes the record of a move. Requests dated before this are refused for some minutes, as after any loss of claims.
+    /// Removes the record of a move. The next service on the file records a loss of history: it lacks claims of the other engine.
     ///
     /// - Returns: false if the rows were not moved.
     public func undoMove() async throws(StoreError) -> Bool { try await database.undoMove() }
 
-    /// Saves the challenges and closes the files. Running calls are answered, later ones refused.
+    /// Saves the challenges and closes the files.
+    ///
+    /// Running calls are answered. Later calls are refused, except those of `challenges`, which no longer saves anything.
     public func close() async {
         if let heldChallenges { await database.save(heldChallenges.drain()) }
         await journal?.close()
         endNotes?.finish()
         await noting?.value
-        // If the files were moved, the note at this path belongs to another service.
+        // If the files were moved, the note in the database may be that of another service.
         if let journal, journal.isInPlace { await database.keep(journal.note) }
-        // Empty the log, because an operator may move the file of a stopped service without it.
+        // Empty the write-ahead log, because an operator may move the file of a stopped service without its log.
         await database.close(emptyingLog: journal != nil)
     }
 }

@@ -10,7 +10,7 @@ public import AuthService
 /// }
 /// ```
 public enum StoreConformance {
-    /// One store protocol.
+    /// The protocol of one store, or two protocols of the same data.
     public enum Store: String, Sendable, Hashable, CaseIterable {
         /// `ChallengeStore`.
         case challenges
@@ -18,9 +18,9 @@ public enum StoreConformance {
         case replay
         /// `AppStore`.
         case apps
-        /// `DeviceStore`.
+        /// `DeviceStore` and `EndedDeviceStore`.
         case devices
-        /// `AuditLog`.
+        /// `AuditLog` and `AuditArchiveStore`.
         case audit
         /// `ReceiptStore`.
         case receipts
@@ -47,8 +47,8 @@ public enum StoreConformance {
 
     /// The checks of some stores.
     ///
-    /// Checks of stores that append audit events also read the audit log, and checks of receipts and of the service key also
-    /// write to other stores. Run all of these on stores of one back end.
+    /// Only the checks of challenges, replay, pending proofs and history use one store alone. All others also read the audit log,
+    /// and most of them write to other stores. Run these on stores of one back end.
     public static func checks(of stores: Store...) -> [ConformanceCheck] {
         stores.flatMap { store in
             switch store {
@@ -75,8 +75,9 @@ public enum StoreConformance {
 
 /// The stores that a check runs on.
 ///
-/// They may contain other data: each check uses its own ids and keys. Nothing else may write to them while a check runs. To test
-/// one store, start from stores that pass, and replace the store in question.
+/// They may contain other data: each check uses its own ids and keys. Some checks change the other data: those of the archives
+/// remove audit events, for example. Nothing else may write to the stores while a check runs. To test one store, start from stores
+/// that pass, and replace the store in question.
 public struct StoresUnderTest: Sendable {
     /// Challenges.
     public var challenges: any ChallengeStore
@@ -94,7 +95,7 @@ public struct StoresUnderTest: Sendable {
     public var credentials: any CredentialStore
     /// The keys that sign device tokens.
     public var signingKeys: any SigningKeyStore
-    /// Proofs of devices in `devices` that wait for their provider.
+    /// Proofs that wait for their provider. Their devices need not be in `devices`.
     public var pendingProofs: any PendingProofStore
     /// Recorded refusals.
     public var recordings: any RecordingStore
@@ -182,7 +183,7 @@ public struct ConformanceCheck: Sendable, CustomStringConvertible {
 public struct ConformanceFailure: Error, Sendable, Hashable, CustomStringConvertible {
     /// The name of the check.
     public let guarantee: String
-    /// The actual behaviour that the check found.
+    /// The actual behavior that the check found.
     public let found: String
 
     public var description: String { "\(guarantee): not so, \(found)" }

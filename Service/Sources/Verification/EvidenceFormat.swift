@@ -1,4 +1,4 @@
-/// The formats of objects of evidence. The raw value is the member `format` of an input line.
+/// The formats of evidence. The raw value is the value of the member `format` in an input line.
 package enum EvidenceFormat: String, Sendable, Hashable, CaseIterable {
     case attestation = "app-attest-attestation"
     case assertion = "app-attest-assertion"

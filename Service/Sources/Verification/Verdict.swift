@@ -3,7 +3,7 @@ package import AppAttest
 package import PlayIntegrity
 package import StrictJSON
 
-/// The result of a verification, in the stable words of the batch interface (DocC article *Batch*).
+/// The result of a verification, in the stable words of the batch interface (DocC article *Verifying in batches*).
 package struct Verdict: Sendable {
     /// The three outcomes of a verification.
     package enum Outcome: String, Sendable {
@@ -11,7 +11,7 @@ package struct Verdict: Sendable {
         case verified
         /// A check failed.
         case refused
-        /// No check failed, but an input that the verification needs is missing.
+        /// No check of the object failed, but an input that the verification needs is missing or cannot be used.
         case couldNotCheck = "could-not-check"
     }
 
@@ -44,9 +44,9 @@ package struct Verdict: Sendable {
 
     /// The outcome of the verification.
     package var outcome: Outcome
-    /// The stable reason of a refusal.
+    /// The stable reason of a refusal or of `couldNotCheck`; nil: there is none.
     package var code: String?
-    /// The check that failed.
+    /// The check that failed or could not be made, or the input that cannot be used; nil: there is none.
     package var step: String?
     /// The checks that could not be made, because a member is missing.
     package var unchecked: [String]

@@ -90,7 +90,7 @@ public struct AttestationCertificate: Sendable {
         quirks = noted.found
     }
 
-    /// The extension of this kind; the first, if there are several.
+    /// The extension of this kind: the first, if there are several; nil if there is none.
     public func firstExtension(_ identifier: DEROID) -> Extension? {
         extensions.first { $0.identifier == identifier }
     }

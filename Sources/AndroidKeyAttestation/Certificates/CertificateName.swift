@@ -1,6 +1,6 @@
 public import LenientDER
 
-/// A distinguished name (RFC 5280 section 4.1.2.4), compared by its bytes.
+/// A distinguished name (RFC 5280 section 4.1.2.4). To compare names, compare ``encoded``.
 public struct CertificateName: Sendable {
     /// One attribute of a name.
     public struct Attribute: Sendable, Hashable {
@@ -12,7 +12,7 @@ public struct CertificateName: Sendable {
 
     /// The whole name, DER.
     public let encoded: ArraySlice<UInt8>
-    /// Its attributes in order; empty if the name cannot be parsed.
+    /// Its attributes in order. Attributes that cannot be parsed are left out.
     public let attributes: [Attribute]
 
     init(_ node: DERNode) {
@@ -32,7 +32,7 @@ public struct CertificateName: Sendable {
         attributes.compactMap { $0.type == type ? $0.value : nil }
     }
 
-    /// The text of the one attribute of this type; nil if there is none, or more than one.
+    /// The text of the one attribute of this type; nil if there is none or more than one, or if its value is not text.
     func onlyValue(of type: DEROID) -> String? {
         let found = attributes.filter { $0.type == type }
         return found.count == 1 ? found.first?.value : nil
@@ -50,7 +50,7 @@ public struct CertificateName: Sendable {
 }
 
 extension CertificateName: CustomStringConvertible {
-    /// The attributes as people write them, `O=Google LLC, CN=Droid CA2`.
+    /// The attributes as people write them, such as `O=Google LLC, CN=Droid CA2`.
     public var description: String {
         attributes.map { "\(Self.shortNames[$0.type] ?? $0.type.description)=\($0.value ?? "?")" }
             .joined(separator: ", ")

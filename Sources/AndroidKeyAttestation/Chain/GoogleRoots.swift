@@ -1,6 +1,6 @@
 internal import Bytes
 
-/// The keys of Google's roots, from [its list](https://android.googleapis.com/attestation/root).
+/// The keys of Google's roots. Those for hardware are from [Google's list](https://android.googleapis.com/attestation/root).
 enum GoogleRoots {
     struct Root: Sendable {
         let label: String

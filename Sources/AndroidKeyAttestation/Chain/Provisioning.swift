@@ -9,15 +9,15 @@ public enum Provisioning: String, Sendable, Hashable {
     case factory
     /// Remote key provisioning: each device gets its own key, which is valid for some weeks.
     case remote = "rkp"
-    /// Not provisioned: the key is published in Android's sources.
+    /// Not provisioned: the key is published in Android's sources. The verifier refuses such a chain, so it never reports this.
     case software
     /// Unknown: the names of the certificates do not tell.
     case unknown
 }
 
 extension Provisioning {
-    /// Google's rule for the subject of the certificate below the root: `Droid CA2` means remote provisioning, and a serial
-    /// number as the name means a factory.
+    /// Google's rule for the subject of the certificate below the root: `Droid CA2` of Google means remote provisioning, and
+    /// otherwise a serial number in the name means a factory.
     init(certificateBelowRoot subject: CertificateName) {
         if subject.onlyValue(of: CertificateName.commonName) == "Droid CA2",
             subject.onlyValue(of: CertificateName.organization) == "Google LLC"
@@ -32,13 +32,13 @@ extension Provisioning {
 /// Information of Google's provisioning server about a device (extension 1.3.6.1.4.1.11129.2.1.30, CBOR). No check
 /// uses it.
 ///
-/// It is read only from the attestation certificate, the one above the leaf, because only Google can have issued that.
+/// It is read only from the attestation certificate, the one above the leaf, because an attested key cannot have issued that.
 public struct ProvisioningInfo: Sendable, Hashable {
     private let map: CBORMap
 
-    /// Certificates issued to the device in the last 30 days, roughly; a high number hints at abuse.
+    /// Certificates issued to the device in the last 30 days, roughly; nil if absent. A high number hints at abuse.
     public var certificatesIssued: Int64? { map[.integer(1)]?.integer }
-    /// The name of the manufacturer, as the device claims it.
+    /// The name of the manufacturer, as the device claims it; nil if absent.
     public var manufacturer: String? { map[.integer(3)]?.text }
 
     /// Nil if the extension is not a CBOR map.
@@ -47,8 +47,9 @@ public struct ProvisioningInfo: Sendable, Hashable {
         self.map = map
     }
 
-    /// Every entry, unknown ones included. Keys are texts or decimal numbers. Bytes are lower-case hexadecimal. A key
-    /// or value that JSON cannot express is its CBOR encoding in hexadecimal.
+    /// Every entry, unknown ones included. Keys are texts or decimal numbers. Bytes are lower-case hexadecimal. The CBOR
+    /// encoding in hexadecimal replaces floats, tagged values and integers beyond 64 bits, and keys of another type or
+    /// already used.
     public var json: JSONObject { map.json }
 }
 

@@ -1,6 +1,6 @@
 public import StrictJSON
 
-/// Google's list of certificates that are no longer trusted, as a value. The caller fetches it, and replaces it by a
+/// Google's list of certificates that are no longer trusted, as a value. The caller fetches it, and replaces it with a
 /// newer one.
 ///
 /// The list is `{"entries": {"<serial>": {"status": "REVOKED" | "SUSPENDED", "reason": …}}}` at
@@ -60,7 +60,7 @@ public struct RevocationStatusList: Sendable {
         Self.normalized(serialNumber).flatMap { entries[$0] }
     }
 
-    /// The list's entries for these certificates. They suffice to repeat the verification of their chain.
+    /// The list's entries for the certificates of a chain, in the form of the list. They suffice to verify the chain again.
     public func json(about chain: KeyAttestationChain) -> JSONValue {
         let found = chain.certificates.compactMap { certificate -> (String, JSONValue)? in
             guard let serial = Self.normalized(certificate.serialNumber), let entry = entries[serial] else {

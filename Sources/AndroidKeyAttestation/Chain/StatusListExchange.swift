@@ -20,7 +20,7 @@ public struct StatusListRequest: Sendable {
     }
 }
 
-/// A server's answer to a ``StatusListRequest``, verified to be a list, or to confirm the list you hold.
+/// A server's answer to a ``StatusListRequest``: a list that was parsed, or the confirmation of the list you hold.
 public struct StatusListAnswer: Sendable {
     /// The result of an answer.
     public enum Content: Sendable {
@@ -40,12 +40,13 @@ public struct StatusListAnswer: Sendable {
 
     /// The list, or the result that it is unchanged.
     public let content: Content
-    /// The entity tag for the next request (RFC 9110 section 8.8.3); nil if the response has none.
+    /// The entity tag for the next request (RFC 9110 section 8.8.3); nil if the response has none that can be sent.
     public let entityTag: String?
-    /// The age of the response in seconds (RFC 9111 section 4.2.3): the source confirmed the list this long ago.
+    /// The age of the response in seconds (RFC 9111 section 4.2.3): the source confirmed the list this long ago. 0 if
+    /// the server gives no age.
     public let age: Int64
     /// Seconds until the list should be fetched again: `max-age` minus `age` (RFC 9111 section 4.2), at least 5 minutes, at most
-    /// a day, and an hour if the server gives no `max-age`.
+    /// a day. `max-age` counts as an hour if the server gives none, and as 0 with `no-store` or `no-cache`.
     public let freshFor: Int64
 
     private static let freshLimits: ClosedRange<Int64> = 300...86_400

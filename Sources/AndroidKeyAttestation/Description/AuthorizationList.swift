@@ -1,6 +1,8 @@
 internal import LenientDER
 
 /// The properties of a key, as either the hardware or Android asserts them.
+///
+/// An optional property is nil if it is absent, or if its value has the wrong type.
 public struct AuthorizationList: Sendable, Hashable {
     /// One authorization.
     public struct Entry: Sendable, Hashable {
@@ -34,15 +36,15 @@ public struct AuthorizationList: Sendable, Hashable {
     }
 
     /// The authorizations in their order in the encoding. Each tag occurs once: of a repeated unknown tag, only the first
-    /// occurrence.
+    /// occurrence is kept.
     public let entries: [Entry]
 
-    /// The value under a tag.
+    /// The value under a tag; nil if the tag is absent.
     public subscript(tag: UInt32) -> Value? {
         entries.first { $0.tag == tag }?.value
     }
 
-    /// The purposes of the key; nil if none are named.
+    /// The purposes of the key, as numbers of KeyMint's `KeyPurpose`.
     public var purposes: [Int64]? {
         if case .integers(let values) = self[AuthorizationTag.purpose] { values } else { nil }
     }
@@ -81,7 +83,7 @@ extension AuthorizationList {
     static let maximumCount = 128
 
     /// Reads a list. A wrong order, unknown tags and values of another type are quirks. A known tag that is repeated is an
-    /// error, because two readers could use different ones.
+    /// error, because two readers could use different occurrences.
     init(_ node: DERNode, named list: String, noting noted: inout QuirkCollector) throws(DERError) {
         let elements = try node.sequence()
         guard elements.count <= Self.maximumCount else { throw DERError(.tooManyNodes, at: node) }

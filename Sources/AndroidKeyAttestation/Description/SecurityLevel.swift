@@ -19,7 +19,7 @@ public enum SecurityLevel: Int, Sendable, Hashable, Comparable, CaseIterable {
         }
     }
 
-    /// The level of this name.
+    /// The level of this name; nil for any other name.
     public init?(name: String) {
         guard let level = Self.allCases.first(where: { $0.name == name }) else { return nil }
         self = level
@@ -47,7 +47,7 @@ public enum VerifiedBootState: Int, Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// The state of this name.
+    /// The state of this name; nil for any other name.
     public init?(name: String) {
         guard let state = Self.allCases.first(where: { $0.name == name }) else { return nil }
         self = state

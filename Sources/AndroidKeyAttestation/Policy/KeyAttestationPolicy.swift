@@ -1,6 +1,7 @@
 /// The requirements for a key and the device that holds it. A member that is nil is not checked.
 ///
-/// All properties of key and device are read only from `hardwareEnforced`. Only Android asserts the application.
+/// The properties of key and device are read from `hardwareEnforced`. The application is read from `softwareEnforced`, which only
+/// Android asserts.
 public struct KeyAttestationPolicy: Sendable, Hashable {
     /// The rule for the validity dates of certificates.
     public enum Dates: String, Sendable, CaseIterable {
@@ -29,8 +30,8 @@ public struct KeyAttestationPolicy: Sendable, Hashable {
         }
     }
 
-    /// The lowest security level of attestation and key. `strongBox` is accepted only if the certificate of the
-    /// attestation key also names StrongBox.
+    /// The lowest security level of attestation and key. If it is `strongBox`, the certificate of the attestation key must
+    /// also name StrongBox.
     public var minimumSecurityLevel: SecurityLevel?
     /// Whether attestation and key must have the same level.
     public var requiresEqualLevels = true
@@ -73,7 +74,8 @@ public struct KeyAttestationPolicy: Sendable, Hashable {
     private init() {}
 
     /// The default policy of an audit: a key generated in hardware, boot state `Verified`, boot loader locked. It
-    /// checks neither the application nor the purposes of the key.
+    /// does not check the application, the purposes and algorithm of the key, patch levels, or the names and dates of
+    /// certificates.
     public static let audit: KeyAttestationPolicy = {
         var policy = KeyAttestationPolicy()
         policy.minimumSecurityLevel = .trustedEnvironment

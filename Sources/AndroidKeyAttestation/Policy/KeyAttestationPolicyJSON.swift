@@ -32,7 +32,7 @@ extension KeyAttestationPolicy: JSONPolicy {
         JSONMember("certificate_digests", \.certificateDigests, .set(of: .sha256), inAppRecord: .none),
     ]
 
-    /// The 32 bytes of a SHA-256 in the form of policies: hexadecimal or base64url.
+    /// The 32 bytes of a SHA-256 in the form of policies, hexadecimal or base64url; nil for any other text.
     package static func digest(_ text: String) -> [UInt8]? { JSONCoding.sha256.read(.string(text)) }
 }
 

@@ -16,7 +16,7 @@ struct ClaimRules {
                     .securityLevelTooLow, .securityLevel, "\(description.securityLevel.name) is below \(minimum.name)")
             }
             // Attackers used keys that leaked from trusted execution environments to sign attestations that claim
-            // StrongBox.
+            // StrongBox. So the attestation certificate must name StrongBox too.
             guard minimum < .strongBox || isStrongBoxCorroborated else {
                 throw KeyAttestationError(
                     .strongBoxNotCorroborated, .securityLevel, "the attestation certificate does not say StrongBox")
@@ -56,7 +56,8 @@ struct ClaimRules {
         guard let application = description.softwareEnforced.attestationApplicationID else {
             throw KeyAttestationError(.applicationMissing, .package, "softwareEnforced names no application")
         }
-        // Android package names are ASCII. Swift compares by canonical equivalence: a Kelvin sign would equal a K.
+        // Android package names are ASCII. Other names are ignored, because Swift compares by canonical equivalence: a Kelvin
+        // sign would equal a K.
         let names = Set(application.packages.map(\.name).filter { $0.utf8.allSatisfy { $0 < 0x80 } })
         guard package.map(names.contains) ?? true, policy.packages.map({ !$0.isDisjoint(with: names) }) ?? true else {
             throw KeyAttestationError(.packageMismatch, .package, "made by \(names.sorted())")

@@ -15,7 +15,8 @@ public struct KeyAttestationAudit: Sendable {
     /// only in part is listed twice: as unchecked, and with its outcome. A step that the policy does not require is
     /// unchecked.
     public let steps: [KeyAttestationAuditStep]
-    /// The steps that the policy requires and for which an expected value is missing, whether they were reached or not.
+    /// The steps for which an expected value, the status list or the accepted packages are missing, whether they were reached or
+    /// not. Dates and patch levels are listed only if the policy requires them.
     public let unchecked: [KeyAttestationError.Step]
     /// The reason for refusing the chain; nil if every step that could be made has passed.
     public let refusal: KeyAttestationError?
@@ -30,7 +31,7 @@ public struct KeyAttestationAudit: Sendable {
         public let isRootIncluded: Bool
         /// The way in which the device got its attestation key.
         public let provisioning: Provisioning
-        /// The information of Google's provisioning server. No check uses it.
+        /// The information of Google's provisioning server; nil if there is none that can be read. No check uses it.
         public let provisioningInfo: ProvisioningInfo?
         /// The attested key, if it is on P-256.
         public let publicKey: P256.Signing.PublicKey?
@@ -80,7 +81,7 @@ public struct KeyAttestationAuditStep: Sendable, Hashable {
     public let step: KeyAttestationError.Step
     /// The outcome of the step.
     public let outcome: Outcome
-    /// The failure or the missing value, for people.
+    /// The failure, the missing value, or that the policy does not require the step, for people; nil if the step passed.
     public let detail: String?
 
     init(_ logged: LoggedStep<KeyAttestationError.Step>) {

@@ -10,7 +10,7 @@ public import Foundation
 /// itself: there is exactly one key description, it is in the first certificate, the path has the length that Google issues,
 /// and only the key of the first certificate is attested.
 ///
-/// Keep one verifier and copy it. Copies share a bounded cache of the authorities' signatures, which are most of the cost.
+/// Keep one verifier and copy it. Copies share a bounded cache of signatures above the leaf, which are most of the cost.
 /// To replace the status list, set ``statusList`` of a copy.
 public struct KeyAttestationVerifier: Sendable {
     /// The keys that chains must end in.
@@ -52,8 +52,9 @@ public struct KeyAttestationVerifier: Sendable {
         return VerifiedKeyAttestation(findings, of: chain, unchecked: unchecked(expected))
     }
 
-    /// Makes every step for which `expected` has enough values, and returns the outcome of each. For inspection and
-    /// tests of policies: a chain that passes an audit is not verified.
+    /// Runs the steps up to the first that fails, as far as `expected` has values for them, and returns their outcomes.
+    ///
+    /// For inspection and tests of policies: a chain that passes an audit is not verified.
     ///
     /// - Parameters:
     ///   - pem: the chain, leaf first.
@@ -62,7 +63,7 @@ public struct KeyAttestationVerifier: Sendable {
         audit(try KeyAttestationChain(pem: pem), expected)
     }
 
-    /// Runs every step for which `expected` has enough values, for a parsed chain.
+    /// Runs the steps for a parsed chain up to the first that fails, as far as `expected` has values for them.
     public func audit(_ chain: KeyAttestationChain, against expected: KeyAttestationExpectations) -> KeyAttestationAudit
     {
         audit(chain, expected)
@@ -77,7 +78,7 @@ public struct KeyAttestationVerifier: Sendable {
         }
     }
 
-    /// The steps, in the order of ``KeyAttestationError/Step``.
+    /// Runs the steps in the order of ``KeyAttestationError/Step`` up to the first that fails, and logs each.
     private func prove(
         _ chain: KeyAttestationChain, _ expected: KeyAttestationExpectations,
         _ log: inout StepLog<KeyAttestationError>
@@ -113,7 +114,7 @@ public struct KeyAttestationVerifier: Sendable {
             isStrongBoxCorroborated: path.isStrongBoxCorroborated)
     }
 
-    /// The steps about the key description.
+    /// Runs the steps about the key description.
     private func prove(
         _ description: KeyDescription, _ path: AttestationPath, _ publicKey: P256.Signing.PublicKey?,
         _ expected: KeyAttestationExpectations, _ log: inout StepLog<KeyAttestationError>
@@ -154,7 +155,8 @@ public struct KeyAttestationVerifier: Sendable {
         }
     }
 
-    /// The steps that the policy requires and for which an expected value is missing.
+    /// The steps for which an expected value, the status list or the accepted packages are missing. Dates and patch levels are
+    /// listed only if the policy requires them.
     private func unchecked(_ expected: KeyAttestationExpectations) -> [KeyAttestationError.Step] {
         let missing: [(KeyAttestationError.Step, Bool)] = [
             (.dates, expected.date == nil && policy.dates == .enforce), (.revocation, statusList == nil),

@@ -1,7 +1,7 @@
 internal import Bytes
 internal import Foundation
 
-/// The date of a patch level, written YYYYMM or YYYYMMDD. Some devices write the day 00: it is read as the first.
+/// The date of a patch level, written YYYYMM or YYYYMMDD. The day 00, which some devices write, is read as the first.
 struct PatchLevel {
     let value: Int64
     private let secondsSince1970: Int64

@@ -2,7 +2,7 @@ internal import Crypto
 internal import Foundation
 internal import LenientDER
 
-/// The rules for the certificates, up to finding the leaf's key description.
+/// The rules for the certificates of a chain. ``ClaimRules`` has those for the content of the key description.
 struct PathRules {
     let chain: KeyAttestationChain
     let anchors: KeyAttestationTrustAnchors
@@ -45,7 +45,7 @@ struct PathRules {
         }
     }
 
-    /// Refuses chains that end in a software root. The root is recognised by its key, or by its name if the chain leaves it out.
+    /// Refuses chains that end in a software root. The root is recognized by its key, or by its name if the chain leaves it out.
     /// A name proves nothing, but an unknown root is always refused.
     private func refuseSoftwareRoot(_ last: AttestationCertificate) throws(KeyAttestationError) {
         for root in GoogleRoots.software
@@ -56,8 +56,7 @@ struct PathRules {
 
     /// Requires that every certificate but the last is signed by the key of the next.
     ///
-    /// They are checked from the anchor down, so that a sender without a certified key causes at most one signature verification,
-    /// not five expensive ones.
+    /// The signatures are checked from the anchor down, so that none below a wrong one is verified: a verification is expensive.
     func checkSignatures() throws(KeyAttestationError) {
         for (index, (certificate, issuer)) in zip(chain.certificates, chain.issuers).enumerated().reversed() {
             // Leaves are not cached.
@@ -86,7 +85,8 @@ struct PathRules {
         SignatureStep(of: certificate, issuerKeyDigest: keyDigests[index + 1])
     }
 
-    /// Caches the signatures of this path. Call it only after the path has passed every rule.
+    /// Caches the signatures of the authorities, and of the attestation certificate if a factory provisioned it. Call it only after
+    /// the path has passed every path rule.
     func rememberSignatures(_ anchor: KeyAttestationTrustAnchors.Anchor, _ path: AttestationPath) {
         var authorities: [SignatureStep] = []
         for (index, certificate) in chain.certificates.enumerated().dropFirst(2).dropLast() {

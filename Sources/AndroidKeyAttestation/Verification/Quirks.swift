@@ -58,7 +58,8 @@ extension KeyAttestationChain {
         return texts.map { KeyAttestationQuirk(.certificate(index), $0) }
     }
 
-    /// Whether the key's creation time, as the device states it, is outside the validity of a certificate above.
+    /// Whether the key's creation time, as the device states it, is outside the validity of a certificate above
+    /// the leaf, or that validity cannot be read.
     private func wasMadeOutsideValidity(_ description: KeyDescription) -> Bool {
         guard let milliseconds = description.creationDateTime, milliseconds <= KeyDescription.latestTime else {
             return false
@@ -72,7 +73,7 @@ extension KeyAttestationChain {
 }
 
 extension AttestationCertificate {
-    /// The flag of basicConstraints; nil if there are none.
+    /// The CA flag of basicConstraints; nil if the extension is absent or cannot be parsed, false if it has no readable flag.
     var isCertificateAuthority: Bool? {
         guard let value = firstExtension(.basicConstraints)?.value, let node = try? DERNode(parsing: value) else {
             return nil
@@ -83,7 +84,7 @@ extension AttestationCertificate {
 }
 
 extension KeyDescription {
-    /// The quirks that the parser noted, and patch levels and times in other formats than Google's schema has.
+    /// The quirks that the parser noted, patch levels that are absent or in another format, and unusual creation times.
     fileprivate var unusualFields: [String] {
         var texts = quirks
         if hardwareEnforced.osPatchLevel == nil { texts.append("osPatchLevel-absent") }

@@ -1,6 +1,6 @@
 public import Crypto
 
-/// A key attestation that passed every check that the policy requires.
+/// A key attestation that passed every check that the policy requires, except for those in ``unchecked``.
 public struct VerifiedKeyAttestation: Sendable {
     /// The device's statement about the key.
     public let description: KeyDescription
@@ -12,13 +12,13 @@ public struct VerifiedKeyAttestation: Sendable {
     public let isRootIncluded: Bool
     /// The way in which the device got its attestation key.
     public let provisioning: Provisioning
-    /// The information of Google's provisioning server. No check uses it.
+    /// The information of Google's provisioning server; nil if there is none that can be read. No check uses it.
     public let provisioningInfo: ProvisioningInfo?
     /// The attested key, if it is on P-256.
     public let publicKey: P256.Signing.PublicKey?
     /// Whether the attestation certificate, which is the one above the leaf, names StrongBox.
     public let isStrongBoxCorroborated: Bool
-    /// The checks that were skipped: the policy requires them, but an expected value is missing.
+    /// The checks that were skipped, at least in part: revocation without a status list, and the package if the policy names none.
     public let unchecked: [KeyAttestationError.Step]
 
     init(_ findings: KeyAttestationAudit.Findings, of chain: KeyAttestationChain, unchecked: [KeyAttestationError.Step])

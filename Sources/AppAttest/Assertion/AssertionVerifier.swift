@@ -1,9 +1,9 @@
 internal import Bytes
 public import Crypto
 
-/// Verifies assertions, which prove that the attested key signed this client data, after everything that it signed before.
+/// Verifies assertions, which prove that the attested key signed this client data, after the assertions accepted before.
 public struct AssertionVerifier: Sendable {
-    /// The policy. Its environments are not used, because they were checked when the key was attested.
+    /// The policy. Its environments, Mac access control and clock leeway are not used, because they concern the attestation.
     public let policy: AppAttestPolicy
 
     /// A verifier for a policy.
@@ -18,8 +18,8 @@ public struct AssertionVerifier: Sendable {
     ///   - clientData: the data that the app signed. Its SHA-256 is the client data hash.
     ///   - challenge: how to find the challenge in the client data, and the challenge that the server issued.
     ///   - publicKey: the attested key.
-    ///   - attestedExtensions: whether the attestation of the key carried an extension map, as it was stored then:
-    ///     ``VerifiedAttestation/attestedExtensions``. Otherwise the map of the assertion is unproven.
+    ///   - attestedExtensions: whether the attestation of the key carried an extension map: the stored value of
+    ///     ``VerifiedAttestation/attestedExtensions``. If false, a map in the assertion is unproven.
     ///   - previousCounter: the stored counter, 0 after an attestation.
     public func verify(
         _ bytes: some Collection<UInt8>, clientData: some Collection<UInt8>, challenge: ChallengeCheck,
@@ -35,7 +35,7 @@ public struct AssertionVerifier: Sendable {
         return try verify(try AssertionObject(parsing: bytes), expected)
     }
 
-    /// Verifies an assertion over a client data hash, whose challenge the caller has compared.
+    /// Verifies an assertion over a client data hash. The caller must compare the challenge in the client data.
     public func verify(
         _ object: AssertionObject, clientDataHash: ClientDataHash, publicKey: P256.Signing.PublicKey,
         attestedExtensions: Bool, previousCounter: UInt32
@@ -60,8 +60,9 @@ public struct AssertionVerifier: Sendable {
             unprovenExtensions: expected.attestedExtensions ? nil : extensions)
     }
 
-    /// Runs every step for which `expected` has enough values, and returns the outcome of each. Without the public key or the
-    /// signed data, nothing is proven.
+    /// Runs the steps up to the first that fails, as far as `expected` has values for them, and returns their outcomes.
+    ///
+    /// Without the public key or the client data hash, nothing is proven.
     public func audit(
         _ bytes: some Collection<UInt8>, against expected: AppAttestExpectations
     ) -> AppAttestAudit<AssertionObject> {
@@ -75,7 +76,10 @@ public struct AssertionVerifier: Sendable {
         }
     }
 
-    /// The steps, in their order.
+    /// Runs the steps in order up to the first that fails, and logs each. Without an expected value, signature and App ID
+    /// are logged as skipped, and the challenge is not logged.
+    ///
+    /// - Returns: the extension map, proven or not; nil if there is none.
     private func prove(
         _ object: AssertionObject, _ expected: AppAttestExpectations, _ log: inout StepLog<AppAttestError>
     ) throws(AppAttestError) -> AuthenticatorExtensions? {
@@ -104,10 +108,10 @@ public struct AssertionVerifier: Sendable {
 public struct VerifiedAssertion: Sendable {
     /// The new counter. Store it by compare-and-set, replacing the counter that was passed in.
     public let counter: UInt32
-    /// The extension map that the device appended, since iOS 27 and macOS 27. Nil if the attestation of the key carried
-    /// no extension map.
+    /// The extension map that the device appended, since iOS 27 and macOS 27. Nil if the assertion has no map, or if the
+    /// attestation of the key had none.
     public let extensions: AuthenticatorExtensions?
-    /// An extension map although the attestation of the key had none. An attacker who controls the app may have written it: on iOS
+    /// The extension map, if the attestation of the key had none. An attacker who controls the app may have written it: on iOS
     /// 26 and earlier, the app can pass a map as part of the client data hash and move it here. Use it in logs, never for
     /// decisions.
     public let unprovenExtensions: AuthenticatorExtensions?
@@ -147,9 +151,9 @@ package enum AssertionSteps {
     ///
     /// The signature covers authenticator data *followed by* the client data hash, and an assertion has no leaf that names the
     /// system. So a map is used only if the attestation of the key had one: then the system appends one itself, and a second one
-    /// is refused. Otherwise the assertion is judged as if it had no map.
+    /// is refused. Otherwise the policy is applied as if the assertion had no map.
     ///
-    /// - Returns: the map, proven or not.
+    /// - Returns: the map, proven or not; nil if there is none.
     package static func verifyExtensions(
         _ object: AssertionObject, _ policy: AppAttestPolicy, attestedExtensions: Bool
     ) throws(AppAttestError) -> AuthenticatorExtensions? {

@@ -10,7 +10,7 @@ public struct ChallengeCheck: Sendable {
         return Self { constantTimeEquals($0, challenge) }
     }
 
-    /// The client data holds the challenge where `extract` finds it; nil means that it has none.
+    /// The client data holds the challenge where `extract` finds it. The check fails if `extract` returns nil.
     public static func clientData(
         holds challenge: some Collection<UInt8>,
         foundBy extract: @escaping @Sendable (_ clientData: [UInt8]) -> [UInt8]?

@@ -107,7 +107,8 @@ package struct AttestationSteps: Sendable {
     ///
     /// Apple certifies SHA-256 of authenticator data *followed by* the client data hash, and that hash may have any length. On a
     /// system that appends no map, an attacker who controls the app can pass a map before the hash, and move it into the
-    /// authenticator data afterwards. So a map is used only if the leaf names a system that appends one.
+    /// authenticator data afterwards. So a map is accepted only if the leaf names a system that appends one. Otherwise the
+    /// attestation is refused.
     package func verifyExtensions(
         _ object: AttestationObject, _ leaf: AttestedLeaf, _ policy: AppAttestPolicy
     ) throws(AppAttestError) -> AuthenticatorExtensions? {
@@ -122,7 +123,8 @@ package struct AttestationSteps: Sendable {
         return extensions
     }
 
-    /// Step 7: on a Mac the key's access control is the one that Apple publishes. iPhones have another value.
+    /// Step 7: on a Mac, if the policy requires it, the key's access control is the one that Apple publishes. iPhones have another
+    /// value.
     package func verifyPlatform(_ leaf: AttestedLeaf, _ policy: AppAttestPolicy) throws(AppAttestError) {
         guard leaf.properties.isMac, policy.requiresMacAccessControl else { return }
         guard let accessControl = leaf.properties.accessControl else {

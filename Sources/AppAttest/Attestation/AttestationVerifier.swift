@@ -65,8 +65,9 @@ public struct AttestationVerifier: Sendable {
             extensions: proven.extensions, clientDataHash: clientDataHash, receipt: object.receipt)
     }
 
-    /// Runs every step for which `expected` has enough values, and returns the outcome of each. For inspection and
-    /// tests of policies: an object that passes an audit is not verified.
+    /// Runs the steps up to the first that fails, as far as `expected` has values for them, and returns their outcomes.
+    ///
+    /// For inspection and tests of policies: an object that passes an audit is not verified.
     public func audit(
         _ bytes: some Collection<UInt8>, against expected: AppAttestExpectations
     ) -> AppAttestAudit<AttestationObject> {
@@ -92,6 +93,7 @@ public struct AttestationVerifier: Sendable {
     }
 
     /// Runs the steps in order up to the first that fails, and logs each. A step without an expected value is logged as skipped.
+    /// The steps for key id, App ID and environment then still run, for what the object alone can show.
     private func prove(
         _ object: AttestationObject, _ expected: AppAttestExpectations, _ log: inout StepLog<AppAttestError>
     ) throws(AppAttestError) -> Proven {
@@ -116,7 +118,7 @@ public struct AttestationVerifier: Sendable {
         return Proven(leaf: leaf, keyID: keyID, appID: appID, environment: environment, extensions: extensions)
     }
 
-    /// Without a time, the chain is judged at the start of the leaf's validity, so that dates cause no refusal.
+    /// Without a time, the chain is judged at the start of the leaf's validity, so that the leaf's dates cause no refusal.
     private func verifyCertificateChain(
         _ object: AttestationObject, at date: Date?
     ) throws(AppAttestError) -> AttestedLeaf {

@@ -2,9 +2,9 @@ package import CBOR
 
 /// The map that iOS 27 and macOS 27 append to authenticator data, in attestations and in every assertion.
 public struct AuthenticatorExtensions: Sendable {
-    /// `apple_validation_category_01`: how the code was signed.
+    /// `apple_validation_category_01`: how the code was signed; nil if the map has no such entry.
     public let category: ValidationCategory?
-    /// `apple_bundle_version_01`: the app's `CFBundleVersion`. Macs do not always send it.
+    /// `apple_bundle_version_01`: the app's `CFBundleVersion`; nil if the map has no such entry. Macs do not always send it.
     public let bundleVersion: String?
     /// All entries, including unknown ones.
     package let map: CBORMap
@@ -12,7 +12,7 @@ public struct AuthenticatorExtensions: Sendable {
     /// The names of all entries whose keys are text, including unknown ones.
     public var names: [String] { map.entries.compactMap(\.key.text) }
 
-    /// The value of an entry, as its CBOR encoding.
+    /// The value of an entry, as its CBOR encoding; nil if there is no such entry.
     public func encodedValue(of name: String) -> [UInt8]? { map[.text(name)]?.encoded }
 
     static let categoryName: CBORValue = "apple_validation_category_01"
@@ -28,7 +28,7 @@ public struct AuthenticatorExtensions: Sendable {
         }
     }
 
-    // Apple's guide specifies UInt32. The objects have a byte string of four bytes, little-endian.
+    // Apple's guide specifies UInt32. Real objects have a byte string of four bytes, little-endian. Both are accepted.
     private static func category(_ value: CBORValue) throws(AppAttestError) -> ValidationCategory {
         switch value {
         case .bytes(let octets) where octets.count == 4:

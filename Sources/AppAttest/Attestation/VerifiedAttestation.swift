@@ -16,13 +16,13 @@ public struct VerifiedAttestation: Sendable {
     public let environment: AttestEnvironment
     /// The counter to store. It starts at 0.
     public let counter: UInt32 = 0
-    /// The device's platform, since 2025.
+    /// The device's platform, since 2025; nil if the leaf does not name it.
     public let platform: ApplePlatform?
     /// The version of the operating system, such as `27.0.1`; nil if the leaf does not name it.
     public let systemVersion: String?
-    /// The build of the operating system, such as `24A446`, since 2025.
+    /// The build of the operating system, such as `24A446`, since 2025; nil if the leaf does not name it.
     public let systemBuild: String?
-    /// The extension map that the device appended, since iOS 27 and macOS 27.
+    /// The extension map that the device appended, since iOS 27 and macOS 27; nil if it appended none.
     public let extensions: AuthenticatorExtensions?
     /// The client data hash that was attested. Field 4 of the receipt has the same value.
     public let clientDataHash: ClientDataHash

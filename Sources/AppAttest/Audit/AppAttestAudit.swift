@@ -58,7 +58,7 @@ public struct AppAttestAuditStep: Sendable, Hashable {
     public let step: AppAttestError.Step
     /// The outcome of the step.
     public let outcome: Outcome
-    /// The failure or the missing value, for people.
+    /// The failure or the missing value, for people; nil if the step passed.
     public let detail: String?
 
     init(_ logged: LoggedStep<AppAttestError.Step>) {

@@ -27,7 +27,7 @@ struct CertificatePath: Sendable {
         try requireSignature(of: leaf, by: issuer.certificate)
     }
 
-    /// The intermediate, verified up to an anchor except for its dates, which are checked again for every leaf.
+    /// The intermediate and its anchor, verified except for their dates. `verify` checks the dates for every leaf.
     ///
     /// Apple's intermediate has been the same bytes since 2020. Only intermediates that an anchor has signed are cached.
     private func verifiedIssuer(_ bytes: [UInt8]) throws(AppAttestError) -> KnownIssuers.Issuer {

@@ -99,7 +99,7 @@ package struct LeafProperties: Sendable {
         return major.reduce(0) { $0 * 10 + Int($1 - 0x30) } >= 27
     }
 
-    /// Throws if an element that a check reads is repeated or has another type.
+    /// Throws if an extension is not one SEQUENCE in DER, or if an element that is read is repeated or has another type.
     package init(_ leaf: AppleCertificate) throws(AppAttestError) {
         let key = try Self.properties(leaf, AppleIdentifier.keyProperties)
         let system = try Self.properties(leaf, AppleIdentifier.systemProperties)

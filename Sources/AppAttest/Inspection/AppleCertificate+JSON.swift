@@ -5,7 +5,7 @@ internal import SwiftASN1
 internal import X509
 
 extension AppleCertificate {
-    /// The content of the certificate. Extensions have names.
+    /// The content of the certificate. Known extensions have names.
     var json: JSONObject {
         JSONObject(present: [
             "subject": .string(String(describing: certificate.subject)),

@@ -3,7 +3,8 @@ internal import CBOR
 internal import StrictJSON
 
 extension JSONValue {
-    /// A CBOR item. Bytes become hexadecimal. An item that JSON cannot express becomes its encoding in hexadecimal.
+    /// A CBOR item. Bytes become hexadecimal. Text, arrays, maps, booleans and 64-bit integers keep their type. Any other item
+    /// becomes its encoding in hexadecimal.
     init(_ value: CBORValue) {
         switch value {
         case .text(let text): self = .string(text)
@@ -20,7 +21,8 @@ extension JSONValue {
 }
 
 extension JSONObject {
-    /// A CBOR map. A key that is neither text nor a small integer becomes its encoding in hexadecimal.
+    /// A CBOR map. A key that is neither text nor a 64-bit integer becomes its encoding in hexadecimal. Of keys with
+    /// the same result, the last one is used.
     init(_ map: CBORMap) {
         self.init(
             map.entries.map { entry in

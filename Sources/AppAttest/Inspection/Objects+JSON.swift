@@ -1,11 +1,11 @@
 internal import Bytes
 public import StrictJSON
 
-// Everything in an object, by its names in the standards and Apple's documentation; bytes are hexadecimal. Nothing of it
-// is verified.
+// The content of an object, mostly by the names in the standards and Apple's documentation. Bytes are hexadecimal. Nothing is
+// verified.
 
 extension AttestationObject {
-    /// The complete content of the attestation, for people. No part of it is verified.
+    /// The content of the attestation, for people. No part of it is verified.
     public var json: JSONObject {
         let receipt: JSONValue = (try? Receipt(parsing: receipt)).map { .object($0.json) } ?? .hexadecimal(receipt)
         let statement = JSONObject([
@@ -18,7 +18,7 @@ extension AttestationObject {
 }
 
 extension AssertionObject {
-    /// The complete content of the assertion, for people. No part of it is verified.
+    /// The content of the assertion, for people. No part of it is verified.
     public var json: JSONObject {
         JSONObject([
             ("signature", .hexadecimal(signature)), ("authenticatorData", .object(authenticatorData.json)),
@@ -27,7 +27,7 @@ extension AssertionObject {
 }
 
 extension Receipt {
-    /// The complete content of the receipt, for people. No part of it is verified.
+    /// The content of the receipt, for people. No part of it is verified.
     public var json: JSONObject {
         JSONObject([
             ("content", .object(fields.json)),

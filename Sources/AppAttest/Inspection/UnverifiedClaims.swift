@@ -9,9 +9,9 @@ public struct UnverifiedClaims: Sendable {
     public let flags: UInt8
     /// The number of signatures that the key has made.
     public let counter: UInt32
-    /// The map that newer systems append, bytes as hexadecimal.
+    /// The map that newer systems append, bytes as hexadecimal; nil if there is none.
     public let extensions: JSONObject?
-    /// The way in which the app was signed; nil if the map does not name it or cannot be parsed.
+    /// The way in which the app was signed; nil if the map is absent, does not name it or cannot be parsed.
     public let category: ValidationCategory?
     /// The app's `CFBundleVersion`, if the map names it and can be parsed.
     public let bundleVersion: String?
@@ -30,7 +30,7 @@ public struct UnverifiedClaims: Sendable {
         public let identifier: [UInt8]
     }
 
-    /// The certificate of an attested key.
+    /// The certificate of an attested key. Values of Apple's extensions are nil if they are absent or cannot be read.
     public struct Leaf: Sendable {
         /// The key in X9.63 form, 65 bytes; nil for a key that is not on P-256.
         public let publicKeyX963: [UInt8]?

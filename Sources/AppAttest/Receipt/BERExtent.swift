@@ -3,7 +3,7 @@
 enum BERExtent {
     private static let maximumDepth = 32
 
-    /// The number of bytes of the first item; nil if it is cut off or nested too deeply.
+    /// The number of bytes of the first item; nil if it is cut off or nested too deeply, or has a length of more than 3 octets.
     static func ofFirstItem(in bytes: [UInt8]) -> Int? {
         end(of: bytes[...], depth: 0)
     }

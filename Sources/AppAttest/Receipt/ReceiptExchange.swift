@@ -81,11 +81,11 @@ public struct ReceiptExchangeRequest: Sendable {
 public enum ReceiptExchangeAnswer: Sendable, Hashable {
     /// 200: a newer receipt, not verified. Pass it to ``ReceiptVerifier``.
     case receipt([UInt8])
-    /// 304: too early. Ask again after ``ReceiptFields/notBefore`` of the receipt.
+    /// 304: too early. Ask again after ``ReceiptFields/notBefore`` of the sent receipt, if it has one.
     case tooEarly
     /// 400: the receipt cannot be read, or is of the other environment.
     case badReceipt
-    /// 401: the key is not accepted.
+    /// 401: the signer's key is not accepted.
     case unauthorized
     /// 404: Apple has no data about the device. This is normal 30 days after the last attestation. Keep the receipt.
     case noData

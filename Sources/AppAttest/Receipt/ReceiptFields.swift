@@ -20,11 +20,11 @@ public struct ReceiptFields: Sendable {
     public let attestedCertificate: [UInt8]
     /// Field 4: the client data hash that was attested.
     public let clientHash: [UInt8]
-    /// Field 5: a token that only Apple can interpret.
+    /// Field 5: a token that only Apple can interpret; nil if absent.
     public let token: String?
     /// Field 6: the source of the receipt.
     public let kind: Kind
-    /// Field 7: `sandbox` or `production`.
+    /// Field 7: `sandbox` or `production`; nil if absent. Other texts are not refused here.
     public let environment: String?
     /// Field 12: when the receipt was created.
     public let creationTime: Date
@@ -66,7 +66,7 @@ public struct ReceiptFields: Sendable {
     }
 }
 
-/// The fields by type. Each type occurs once.
+/// The fields by type. A repeated type is refused.
 private struct RawFields {
     static let maximumCount = 64
 

@@ -99,7 +99,7 @@ package struct ReceiptSteps: Sendable {
         }
     }
 
-    /// Step 7: the receipt was created in the past, recently if it must be fresh, and has not expired.
+    /// Step 7: the receipt was created in the past. If the policy has a maximum age, the receipt is not older and has not expired.
     package func verifyTimes(
         _ receipt: Receipt, _ policy: ReceiptVerifier.Policy, at date: Date
     ) throws(AppAttestError) {
@@ -127,7 +127,7 @@ package struct ReceiptSteps: Sendable {
 }
 
 extension SignedData {
-    /// Whether SignerInfo names this certificate by the same bytes of issuer and serial number.
+    /// Whether SignerInfo names this certificate by issuer and serial number.
     fileprivate func namesAsSigner(_ certificate: AppleCertificate) -> Bool {
         guard let name = try? DER.parse(signerIssuer), let issuer = try? DistinguishedName(derEncoded: name),
             let number = try? DER.parse(signerSerial), let serial = try? ArraySlice<UInt8>(derEncoded: number)

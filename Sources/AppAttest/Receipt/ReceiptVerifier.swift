@@ -6,9 +6,9 @@ public struct ReceiptVerifier: Sendable {
     /// The limits for a receipt's times.
     public struct Policy: Sendable, Hashable {
         /// Seconds since its creation after which a receipt is no longer fresh: 5 minutes by default, as Apple
-        /// recommends. Nil: no limit, for stored receipts.
+        /// recommends. Nil, for stored receipts: neither age nor expiration is checked.
         public var maximumAge: TimeInterval?
-        /// Seconds by which the clocks of Apple's servers and of this one may differ.
+        /// Seconds by which a receipt may be dated in the future, because the clocks of Apple's servers and of this one may differ.
         public var clockLeeway: TimeInterval
 
         /// A policy for fresh receipts.
@@ -17,7 +17,7 @@ public struct ReceiptVerifier: Sendable {
             self.clockLeeway = clockLeeway
         }
 
-        /// A policy for stored receipts of any age.
+        /// A policy for stored receipts of any age, expired ones included.
         public static let stored = Policy(maximumAge: nil)
     }
 
@@ -36,7 +36,8 @@ public struct ReceiptVerifier: Sendable {
     /// - Parameters:
     ///   - bytes: the receipt, at most 16 KiB.
     ///   - expected: the values of the attestation.
-    ///   - date: the time of the check; the chain is judged at the receipt's creation, because signers live a year.
+    ///   - date: the time of the check. The chain is judged at the receipt's creation, because a signer's certificate is
+    ///     valid for only a year.
     public func verify(
         _ bytes: some Collection<UInt8>, against expected: ReceiptExpectations, at date: Date
     ) throws(AppAttestError) -> VerifiedReceipt {
@@ -52,7 +53,7 @@ public struct ReceiptVerifier: Sendable {
         return VerifiedReceipt(bytes: Array(bytes), fields: receipt.fields)
     }
 
-    /// Runs every step for which `expected` has enough values, and returns the outcome of each.
+    /// Runs the steps up to the first that fails, as far as `expected` has values for them, and returns their outcomes.
     public func audit(
         _ bytes: some Collection<UInt8>, against expected: AppAttestExpectations
     ) -> AppAttestAudit<Receipt> {
@@ -134,7 +135,7 @@ public struct ReceiptExpectations: Sendable {
 
 /// A receipt that passed every check. Only ``ReceiptVerifier`` makes one.
 public struct VerifiedReceipt: Sendable {
-    /// The receipt. Store it, and exchange it after ``ReceiptFields/notBefore``.
+    /// The receipt. Store it, and exchange it, not before ``ReceiptFields/notBefore`` if it has one.
     public let bytes: [UInt8]
     /// The fields of the receipt.
     public let fields: ReceiptFields

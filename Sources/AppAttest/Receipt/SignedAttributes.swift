@@ -8,7 +8,7 @@ internal import SwiftASN1
 /// RFC 5652 section 5.4 says that the signature covers the attributes. Apple's signature covers the content instead, as in
 /// receipts without attributes, so a verifier that follows the RFC (such as OpenSSL) refuses all of these receipts. The
 /// attributes are therefore not authenticated, and no value is taken from them. But they must be exactly those that Apple wrote:
-/// the same four in every receipt, with the digest of its content and the second of its creation.
+/// the same four in every receipt, with the digest of its content and a signing time at most a second after its creation.
 struct SignedAttributes: Sendable {
     /// 2020-11-01: no later receipt has attributes. The last known receipt with attributes is of 2020-09-28.
     static let end = Date(timeIntervalSince1970: 1_604_188_800)

@@ -4,18 +4,18 @@ internal import X509
 
 /// The SignedData of a receipt (RFC 5652, section 5), parsed from BER but not verified.
 ///
-/// It accepts only what Apple's receipts use: content in one or more chunks, SHA-256, ECDSA, and one signer, with signed
-/// attributes until September 2020 and without them since. Parts that no signature covers must have one exact form, so that a
-/// receipt has only one encoding.
+/// It accepts only what Apple's receipts use: content in one or more chunks, SHA-256, ECDSA, one signer, and the signed
+/// attributes of receipts until September 2020. Any other part is refused, because no signature covers it. ``ReceiptSteps``
+/// refuses attributes in later receipts.
 struct SignedData: Sendable {
     /// The signed content: the joined chunks.
     let content: [UInt8]
     /// The certificates inside, in their order.
     let certificates: [AppleCertificate]
-    /// Issuer and serial number of the signer's certificate, in DER.
+    /// Issuer and serial number of the signer's certificate, as SignerInfo encodes them.
     let signerIssuer: ArraySlice<UInt8>
     let signerSerial: ArraySlice<UInt8>
-    /// The attributes in receipts until September 2020. Despite the name, no signature covers them.
+    /// The attributes in receipts until September 2020; nil if there are none. Despite the name, no signature covers them.
     let signedAttributes: SignedAttributes?
     /// ECDSA in DER.
     let signature: [UInt8]

@@ -19,7 +19,7 @@ public struct ClientDataHash: Sendable, Hashable {
         self.bytes = Array(SHA256.hash(data: Array(clientData)))
     }
 
-    /// SHA-256 of the authenticator data followed by these bytes, which the device signs or has certified.
+    /// The nonce: SHA-256 of the authenticator data followed by these bytes. The key signs it, or Apple certifies it.
     func nonce(with authenticatorData: [UInt8]) -> [UInt8] {
         var hasher = SHA256()
         hasher.update(data: authenticatorData)

@@ -12,7 +12,7 @@ public struct KeyID: Sendable, Hashable {
         self.bytes = Array(bytes)
     }
 
-    /// A key id in standard base64, as the device returns it.
+    /// A key id in standard base64, as the device returns it; nil for any other text.
     public init?(base64: String) {
         guard let bytes = Base64.standard.decode(base64) else { return nil }
         self.init(bytes)

@@ -18,7 +18,7 @@ public struct AppleAttestationOptions: Sendable {
         case twoOctetStrings
         /// A byte after the sequence.
         case trailingByte
-        /// This value.
+        /// This content of the extension.
         case other([UInt8])
     }
 
@@ -54,7 +54,7 @@ public struct AppleAttestationOptions: Sendable {
     public var leafKey: AppleAttestKey?
     /// The digest under the leaf's signature.
     public var leafAlgorithm = AppleSignatureAlgorithm.sha256
-    /// The App ID in the leaf; empty for none.
+    /// The App ID in the leaf; nil for the app's, empty for none.
     public var leafAppID: String?
     /// The key's access control in the leaf; by default that of platform and version, and empty for none.
     public var accessControl: [UInt8]?
@@ -71,7 +71,7 @@ public struct AppleAttestationOptions: Sendable {
 
     // The authenticator data.
 
-    /// The App ID whose hash is the relying party's.
+    /// The App ID whose hash is the relying party's; nil for the app's.
     public var relyingParty: String?
     /// The flags; nil for what the system's version sends.
     public var flags: UInt8?
@@ -123,7 +123,7 @@ public struct AppleAssertionOptions: Sendable {
         case ofNonceAsDigest
     }
 
-    /// The App ID whose hash is the relying party's.
+    /// The App ID whose hash is the relying party's; nil for the app's.
     public var relyingParty: String?
     /// The flags; nil for what the system's version sends.
     public var flags: UInt8?
@@ -168,7 +168,7 @@ public struct AppleReceiptOptions: Sendable {
 
     /// Signed attributes in SignerInfo.
     public enum SignedAttributes: Sendable, Equatable {
-        /// None, as since October 2020.
+        /// None, as in Apple's receipts since October 2020.
         case none
         /// Present but not signed: the form of Apple's receipts until September 2020.
         case unsigned

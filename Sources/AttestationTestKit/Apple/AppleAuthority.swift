@@ -56,7 +56,8 @@ public struct AppleAuthority: Sendable {
         public init() {}
     }
 
-    /// A new authority that is valid from `start` for ten years.
+    /// A new authority that is valid from `start`: by default, the roots for 20 years, the intermediates for ten years, and the
+    /// signer of receipts for 396 days.
     public init(from start: Date, options: Options = Options()) throws {
         let decade: TimeInterval = 10 * 365 * 86400
         root = try Self.selfSigned(

@@ -88,7 +88,7 @@ extension AppleDevice {
         }
     }
 
-    /// Any key on P-384. Making a key takes thirty times as long as a signature on P-256.
+    /// Any key on P-384. It is made once, because making a key takes thirty times as long as a signature on P-256.
     private static let largerKey = Array(P384.Signing.PrivateKey().publicKey.derRepresentation)
     private static let apple: [UInt64] = [1, 2, 840, 113635, 100]
     private static let attestedKeyUsage: [UInt64] = apple + [4, 24]

@@ -110,7 +110,7 @@ public struct AppleDevice: Sendable {
     }
 
     private func head(_ relyingParty: String?, _ flags: UInt8?, _ counter: UInt32) -> [UInt8] {
-        // The flags are wrong, as in real objects: they announce credential data, which assertions lack.
+        // Assertions have the flags of attestations, as in real objects. So an assertion announces credential data, but has none.
         let flags = flags ?? (system.appendsExtensions && system.platform == .iOS ? 0xC0 : 0x40)
         let counterBytes = (0..<4).reversed().map { UInt8(truncatingIfNeeded: counter >> (8 * $0)) }
         return Array(SHA256.hash(data: Array((relyingParty ?? app.appID).utf8))) + [flags] + counterBytes

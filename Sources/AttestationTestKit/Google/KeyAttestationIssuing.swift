@@ -14,8 +14,8 @@ extension GoogleAuthority {
     /// - Parameters:
     ///   - publicKey: the key in the device.
     ///   - challenge: the challenge of the service, at most 128 bytes.
-    ///   - time: the time of the attestation. Certificates above the leaf are valid from a day before it to thirty days
-    ///     after it.
+    ///   - time: the time of the attestation. Certificates are valid from a day before it to thirty days after it, unless
+    ///     `options.validity` names another range.
     ///   - options: the content of the attestation, and its faults.
     public func attest(
         _ publicKey: P256.Signing.PublicKey, challenge: [UInt8], at time: Date,
@@ -58,7 +58,7 @@ extension GoogleAuthority {
         certificates.map { PEM.encode($0, label: "CERTIFICATE") }.joined()
     }
 
-    /// A certificate to create: its subject, its key and its issuer.
+    /// A certificate to create: its subject, its key, and the key that signs it.
     private struct Link {
         let name: [TestCertificate.Attribute]
         /// The key of a leaf, if only its public half is known.

@@ -60,7 +60,7 @@ public struct KeyAttestationOptions: Sendable {
     public var packages: [Package]? = [Package("com.example.app")]
     /// SHA-256 digests of the packages' signing certificates.
     public var signatureDigests: [[UInt8]] = [Array(repeating: 0x11, count: 32)]
-    /// `creationDateTime`, in milliseconds; nil leaves it out.
+    /// `creationDateTime`, in milliseconds; nil for the time of the attestation.
     public var creationDateTime: Int64?
 
     /// `purpose`: 2 SIGN, 3 VERIFY, 7 ATTEST_KEY.
@@ -79,17 +79,18 @@ public struct KeyAttestationOptions: Sendable {
     public var vendorPatchLevel: Int64?
     /// `bootPatchLevel`, such as 20261105; nil leaves it out.
     public var bootPatchLevel: Int64?
-    /// Whether the key is open to all applications (tag 600, in hardwareEnforced).
+    /// Whether the key is open to all applications (tag 600).
     public var isOpenToAllApplications = false
-    /// Whether the authorizations that verifiers check are in softwareEnforced, where they prove nothing.
+    /// Whether the authorizations that describe the key and the device are in softwareEnforced, where they prove nothing.
     public var areClaimsInSoftware = false
-    /// Further authorizations of hardwareEnforced: a tag and the DER of its value.
+    /// Further authorizations, beside those of the key and the device: a tag and the DER of its value. They replace those with the
+    /// same tag.
     public var additionalAuthorizations: [UInt32: [UInt8]] = [:]
     /// Whether every SET OF is written out of order.
     public var areSetsUnsorted = false
-    /// The octet of `critical` in the leaf's extensions; 0xFF in DER.
+    /// The octet of `critical` in the leaf's key usage; 0xFF in DER.
     public var criticalOctet: UInt8 = 0xFF
-    /// The content of the attestation extension, instead of all of the above.
+    /// The content of the attestation extension; nil: the options above describe it.
     public var keyDescription: [UInt8]?
     /// Whether the leaf has a key description.
     public var hasKeyDescription = true

@@ -1,9 +1,9 @@
 public import Crypto
 public import Foundation
 
-/// A certificate of a custom path, such as one that an attacker signs below a genuine key, or a path of a shape that Google never
-/// issued. ``GoogleAuthority/sign(_:under:includesRoot:at:)`` signs it, so its signature is valid unless `isSignatureBroken` is
-/// set.
+/// A certificate of a custom path, such as a path that an attacker extends below a genuine key, or one of a shape that Google never
+/// issued. ``GoogleAuthority/sign(_:under:includesRoot:at:)`` signs the certificate, so its signature is valid unless
+/// `isSignatureBroken` is set.
 public struct KeyAttestationCertificate: Sendable {
     /// The key that a certificate holds, and that signs the certificate before it.
     public enum Key: Sendable {
@@ -101,8 +101,8 @@ public struct KeyAttestationCertificate: Sendable {
     public static let factoryIntermediate = KeyAttestationCertificate(
         [.serialNumber("ccd18b9b608d658e"), .title("TEE")], key: .factoryIntermediate)
 
-    /// The certificate that `Droid CA3` gives to a key that signs attestations: `TEE`, `StrongBox`, or `AVF` for a
-    /// virtual machine's.
+    /// The certificate that `Droid CA3` gives to a key that signs attestations. The organization is `TEE`, `StrongBox`, or `AVF`
+    /// for a virtual machine.
     public static func remoteAttestation(
         organization: String, key: Key = .attestation, extensions: [Extension] = []
     ) -> KeyAttestationCertificate {

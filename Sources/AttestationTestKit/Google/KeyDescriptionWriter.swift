@@ -29,7 +29,7 @@ struct KeyDescriptionWriter {
             Self.list(hardware))
     }
 
-    /// The authorizations that verifiers check, by tag.
+    /// The authorizations that describe the key and the device, by tag.
     private var claims: [UInt32: [UInt8]] {
         var claims: [UInt32: [UInt8]] = [
             1: integers(options.purposes),

@@ -11,7 +11,7 @@ public struct PlayTokenOptions: Sendable {
     public var ageSeconds = 0.0
     /// Whether there is a timestamp.
     public var hasTimestamp = true
-    /// Whether numbers are written as numbers rather than as text.
+    /// Whether the timestamp and the version code are written as numbers rather than as text.
     public var areNumbersPlain = false
     /// `appIntegrity.appRecognitionVerdict`.
     public var recognitionVerdict: String? = "PLAY_RECOGNIZED"

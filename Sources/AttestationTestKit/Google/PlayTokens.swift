@@ -26,7 +26,7 @@ extension GoogleAuthority {
     /// A classic token for a nonce: a compact JWE around a compact JWS, as an app's server decodes it with its own keys.
     ///
     /// - Parameters:
-    ///   - nonce: the `nonce` of the request, base64url.
+    ///   - nonce: the `nonce` of the request, base64url; nil leaves it out.
     ///   - time: the time of creation.
     ///   - options: the verdict, and the token's faults.
     public func classicToken(
@@ -61,7 +61,7 @@ extension GoogleAuthority {
     /// A standard token for a request hash: opaque to everyone but this test kit. See ``decodeAnswer(package:token:)``.
     ///
     /// - Parameters:
-    ///   - requestHash: the `requestHash` of the request.
+    ///   - requestHash: the `requestHash` of the request; nil leaves it out.
     ///   - time: the time of creation.
     ///   - options: the verdict.
     public func standardToken(

@@ -77,7 +77,7 @@ extension String {
 }
 
 extension JSONFields {
-    /// A chain of base64 certificates, at most `RegisterRequest.maximumChain` long.
+    /// The decoded certificates of a chain, 1 to `RegisterRequest.maximumChain`; nil if the member is absent.
     func certificateChain(_ name: String) throws(JSONError) -> [[UInt8]]? {
         guard let texts = try optionalStrings(name) else { return nil }
         let certificates = texts.compactMap { Base64.standard.decode($0) }

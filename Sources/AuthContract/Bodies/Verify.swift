@@ -24,8 +24,8 @@ public struct VerifyRequest: WireBody, Hashable {
     public let headers: HeaderFields
     /// The body as received, or its digest.
     public let body: Body
-    /// An id for retries. For 60 s, a question with the same credential, id and content is not refused because of the claims of
-    /// the first one. What changed since, such as a revocation, decides.
+    /// An id for retries. For 60 s, the claims of the first question do not refuse another one with the same credential, id and
+    /// content. It is judged again, so a change in the meantime, such as a revocation, can refuse it.
     public let verificationID: String?
     /// One of the app's `token_audiences`: asks for a token that names the request's sender to a service behind the caller.
     public let identityAudience: String?
@@ -47,7 +47,8 @@ public struct VerifyRequest: WireBody, Hashable {
     }
 
     public init(_ fields: JSONFields) throws {
-        // The device chose method, path and headers, so an error in them leads to a verdict on the device's request.
+        // The device chose method, path, query and headers, so their content is not checked here: an error in them leads to a
+        // verdict on the device's request.
         method = try fields.string("method")
         scheme = try fields.string("scheme")
         guard scheme == "http" || scheme == "https" else { throw JSONError(.wrongType, path: fields.pathOf("scheme")) }
@@ -103,7 +104,7 @@ public struct VerifyRequest: WireBody, Hashable {
     }
 }
 
-/// The device that signed a verified request.
+/// The device whose signature on a request verified.
 public struct VerifiedIdentity: Sendable, Hashable {
     /// The app that the device registered for.
     public let appID: AppID
@@ -118,7 +119,7 @@ public struct VerifiedIdentity: Sendable, Hashable {
     /// The age of the device's current key in seconds, also if the previous key signed the request.
     public let keyAgeSeconds: Int64
     /// A JWT with `typ` `synheart-identity+jwt` that names this identity to a service behind the caller, for one minute; nil
-    /// unless the caller asked for it with `identity_audience`.
+    /// unless the caller asked for it with `identity_audience` and the request was accepted.
     public var identityToken: String?
 
     /// Memberwise initializer.

@@ -5,7 +5,7 @@ public protocol WireBody: Sendable {
     /// Reads the members.
     init(_ fields: JSONFields) throws
 
-    /// The members to send, without absent ones.
+    /// The members to send. An absent value is left out, or is `null` where the contract demands the member.
     var json: JSONObject { get }
 }
 

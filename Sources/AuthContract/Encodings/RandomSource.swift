@@ -8,7 +8,7 @@ public protocol RandomSource: Sendable {
 
 /// The operating system's generator.
 public struct SystemRandom: RandomSource {
-    /// A generator of this process.
+    /// Creates the source. It has no state.
     public init() {}
 
     public func bytes(_ count: Int) -> [UInt8] {

@@ -1,6 +1,6 @@
 /// The service's stable error codes and the HTTP status of each.
 public enum ErrorCode: String, Sendable, Hashable, CaseIterable, Error {
-    /// 400: the body, a header, a key or an id is malformed.
+    /// 400: the path, the body, a header, a key or an id is malformed.
     case invalidRequest = "INVALID_REQUEST"
     /// 404: there is nothing at this path.
     case notFound = "NOT_FOUND"
@@ -8,7 +8,7 @@ public enum ErrorCode: String, Sendable, Hashable, CaseIterable, Error {
     case methodNotAllowed = "METHOD_NOT_ALLOWED"
     /// 413: the body is larger than the path accepts.
     case payloadTooLarge = "PAYLOAD_TOO_LARGE"
-    /// 415: `Content-Type` is not the expected type, or the body has a `Content-Encoding`.
+    /// 415: `Content-Type` is not the expected type, or the body is compressed.
     case unsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE"
     /// 404: no such app, or the app is disabled.
     case unknownApp = "UNKNOWN_APP"
@@ -30,18 +30,19 @@ public enum ErrorCode: String, Sendable, Hashable, CaseIterable, Error {
     case invalidSignature = "INVALID_SIGNATURE"
     /// 401: the request's time is outside the window. `server_timestamp` is the time to correct the clock with.
     case clockSkew = "CLOCK_SKEW"
-    /// 409: an exact copy of the request was accepted before, and its effect may have happened.
+    /// 409: the nonce or another claim of the request is taken. Usually a copy of the request was accepted before, and its effect
+    /// may have happened.
     case nonceReplay = "NONCE_REPLAY"
     /// 421: the request is signed for a scheme and authority that the service or the app does not list. This is not a verdict
     /// about the device.
     case misdirectedRequest = "MISDIRECTED_REQUEST"
-    /// 403: the device is revoked or rejected.
+    /// 403: the device is revoked or rejected, or has an assurance that channel `production` refuses.
     case deviceRevoked = "DEVICE_REVOKED"
     /// 403: the device waits for approval.
     case devicePending = "DEVICE_PENDING"
     /// 403: the key is too old, or past the time by which it had to rotate.
     case keyExpired = "KEY_EXPIRED"
-    /// 403: the path needs an App Attest assertion. `X-Synheart-Assertion` names the path prefix that demands it.
+    /// 403: the path needs an App Attest assertion. `X-Synheart-Assertion` names the path prefix that demands it, if one does.
     case assertionRequired = "ASSERTION_REQUIRED"
     /// 403: the App Attest assertion is wrong or out of order.
     case invalidAssertion = "INVALID_ASSERTION"
@@ -70,13 +71,13 @@ public enum ErrorCode: String, Sendable, Hashable, CaseIterable, Error {
     /// An explanation for the developer. It reveals no more than the code.
     public var message: String { row.message }
 
-    /// The recovery for a client's host, after the client's own attempts.
+    /// The recovery for the client's host app, after the client's own attempts.
     package var recovery: Recovery { row.recovery }
 
     /// Whether the refused request may have taken effect.
     package var mayHaveTakenEffect: Bool { row.mayHaveTakenEffect }
 
-    /// Whether a refusal of a device's own request with this code counts towards the failure limit of the device's address. An
+    /// Whether a refusal with this code of a device's own request counts towards a failure limit of the client's address. An
     /// unknown id costs a read of the store, and a wrong signature costs a verification for each origin.
     @_spi(Service) public var isCostly: Bool { row.isCostly }
 
@@ -88,7 +89,7 @@ public enum ErrorCode: String, Sendable, Hashable, CaseIterable, Error {
 }
 
 extension ErrorCode {
-    /// The recovery for a client's host, as `docs/protocol.md` explains.
+    /// The recovery for the client's host app, as `docs/protocol.md` explains.
     package enum Recovery: String, Sendable, Hashable, CaseIterable {
         case none, retry, rotate, reset
     }

@@ -17,7 +17,7 @@ public struct RequestSignature: Sendable {
 
     /// Reads the base64 text of a header or a body.
     public init(base64: String) throws(ContractError) {
-        // The DER form has 72 bytes at most, so its text has 96 characters. Longer texts are not decoded.
+        // The DER form has 72 bytes at most, so its text has at most 96 characters. A text of more than 128 is not decoded.
         let der = base64.utf8.count <= 128 ? Base64.standard.decode(base64) : nil
         guard let raw = der.flatMap(SignatureDER.decode) else {
             throw ContractError("the signature must be padded standard base64 of ASN.1 DER ECDSA")

@@ -2,7 +2,7 @@ internal import StrictJSON
 
 /// The id of an app: 1 to 128 of `A-Z a-z 0-9 . _ -`, not ending in `_next`.
 ///
-/// `synheart_auth_{app_id}_next` is the alias of the pending key of `{app_id}`, so the suffix is reserved.
+/// The suffix is reserved, because `synheart_auth_{app_id}_next` is one of the two key aliases of `{app_id}`.
 public struct AppID: Sendable, Hashable, CustomStringConvertible {
     /// The id as text.
     public let text: String

@@ -14,7 +14,7 @@ public enum Route: String, Sendable, CaseIterable {
     case token = "/auth/v1/token"
     /// Verifies a signed request that another service received. Needs a service credential.
     case verify = "/auth/v1/verify"
-    /// Verifies a signed request that a gateway forwards. Needs a service credential. It answers every method, also at
+    /// Verifies a signed request that a gateway forwards. Needs a service credential. The route answers every method, also at
     /// `/auth/v1/forward/{original path}`.
     case forward = "/auth/v1/forward"
     /// The public keys that sign the tokens, as a JWK set (RFC 7517).

@@ -58,7 +58,7 @@
     }
 
     private static func meaning(ofEscape digits: ArraySlice<UInt8>) -> UInt8? {
-        // `UInt8(_:radix:)` accepts a sign.
+        // Check the digits first, because `UInt8(_:radix:)` accepts a sign.
         guard digits.count == 2, digits.allSatisfy({ Character(Unicode.Scalar($0)).isHexDigit }) else { return nil }
         return UInt8(String(decoding: digits, as: UTF8.self), radix: 16)
     }

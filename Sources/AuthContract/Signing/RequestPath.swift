@@ -25,7 +25,7 @@ public struct RequestPath: Sendable, Hashable, CustomStringConvertible {
         return prefix.hasSuffix("/") || rest.isEmpty || rest.first == UInt8(ascii: "/")
     }
 
-    /// The fault of a path; nil if it is valid. In one pass, because every request checks its path twice.
+    /// The fault of a path; nil if the path is valid. In one pass, because the path of every request is checked.
     private static func fault(in path: UnsafeBufferPointer<UInt8>) -> String? {
         guard path.first == UInt8(ascii: "/") else { return "the path must begin with /" }
         /// The number of dots in the segment; nil if it also has other bytes.
@@ -53,7 +53,7 @@ public struct RequestPath: Sendable, Hashable, CustomStringConvertible {
 
     private static let dotSegment = "the path must not have dot segments"
 
-    /// The byte that the two digits after a `%` encode, if a server could treat it as structure of the path.
+    /// The byte that the two digits after a `%` encode, if a server could treat it as structure of the path; otherwise nil.
     private static func meaning(ofEscape digits: Slice<UnsafeBufferPointer<UInt8>>) -> UInt8? {
         guard let first = digits.first, let second = digits.dropFirst().first else { return nil }
         return switch (first, second.lowerCased) {

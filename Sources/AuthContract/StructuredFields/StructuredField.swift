@@ -36,7 +36,7 @@ enum StructuredField {
         }
     }
 
-    /// A parenthesised list of items, with its own parameters (section 3.1.1).
+    /// A parenthesized list of items, with its own parameters (section 3.1.1).
     struct InnerList: Sendable, Hashable {
         let items: [Item]
         let parameters: [Parameter]

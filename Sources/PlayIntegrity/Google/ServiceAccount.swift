@@ -9,7 +9,7 @@ public import StrictJSON
 public struct ServiceAccount: Sendable {
     /// The email address of the account: the issuer of its assertions.
     public let clientEmail: String
-    /// The URL that issues access tokens, `https://oauth2.googleapis.com/token`.
+    /// The URL that issues access tokens: `https://oauth2.googleapis.com/token`, unless the file names another one.
     public let tokenURI: String
     private let keyID: String
     private let privateKey: _RSA.Signing.PrivateKey
@@ -59,13 +59,13 @@ public struct AccessToken: Sendable {
 
     /// The token, for the header `Authorization: Bearer …`. It is a secret.
     public let value: String
-    /// The lifetime of the token in seconds.
+    /// The lifetime of the token in seconds; 0 if the response gives none.
     public let lifetimeSeconds: Int64
 
     /// Parses the response of the token endpoint.
     ///
     /// - Throws: ``PlayIntegrityUnavailable``: `QUOTA_EXCEEDED` and `PROVIDER_UNAVAILABLE` if a retry may help,
-    ///   `UNAUTHENTICATED` if Google does not accept the service account.
+    ///   `UNAUTHENTICATED` if Google does not accept the service account, `UNEXPECTED_ANSWER` otherwise.
     public init(status: Int, body: some Collection<UInt8>) throws(PlayIntegrityUnavailable) {
         let object = (try? JSONValue(parsing: body, limits: .init(bytes: Self.maximumAnswer)))?.object
         switch status {

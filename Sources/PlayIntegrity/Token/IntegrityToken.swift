@@ -29,7 +29,7 @@ public enum IntegrityToken: Sendable {
         }
     }
 
-    /// The verdict in the token, if these keys can decode it.
+    /// Decodes the token with these keys. A standard token, or a classic one without any keys, could not be checked.
     public func decode(with keys: [ResponseKeys]) -> DecodeOutcome {
         switch self {
         case .opaque: return .couldNotCheck(.init(.needsGoogle, "a standard token can be decoded by Google alone"))
@@ -66,7 +66,7 @@ public struct ClassicToken: Sendable {
                 let payload = try signed.verifiedPayload(pair.verificationKey)
                 return try IntegrityVerdict(payload: payload, decodedBy: .responseKeys)
             } catch {
-                // Of several failures, report the one at the latest step.
+                // Report the failure of a pair whose decryption key fits, if there is one.
                 if error.code != .keyUnwrapFailed { failure = error }
             }
         }

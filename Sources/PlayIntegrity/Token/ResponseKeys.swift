@@ -10,7 +10,7 @@ public struct ResponseKeys: Sendable {
     let decryptionKey: SymmetricKey
     let verificationKey: P256.Signing.PublicKey
 
-    /// The error of a text that is not a pair of keys. The reason names the key, but contains nothing of it.
+    /// The error of keys that cannot be read. The text names the fault, and contains nothing of the keys.
     public struct KeyError: RawRepresentable, Error, Sendable, Hashable {
         /// The fault, for people.
         public let rawValue: String

@@ -29,13 +29,13 @@ public struct IntegrityVerdict: Sendable, Hashable {
         self.init(payload: object, decodedBy: decoder)
     }
 
-    /// A verdict that was decoded and stored earlier. Its origin is not proven.
+    /// A verdict that was decoded elsewhere, by Google or earlier. Its origin is not proven here.
     public init(payload: JSONObject, decodedBy decoder: Decoder) {
         self.payload = payload
         self.decoder = decoder
     }
 
-    /// The value at a path of member names; nil if there is none.
+    /// The value at a path of member names; nil if there is none, or if it is `null`.
     public subscript(path: String...) -> JSONValue? {
         var value: JSONValue? = .object(payload)
         for name in path { value = value?.object?[name] }
@@ -53,7 +53,7 @@ public struct IntegrityVerdict: Sendable, Hashable {
     /// The time when the token was made, in milliseconds since 1970.
     public var timestampMillis: Int64? { Self.integer(self["requestDetails", "timestampMillis"]) }
 
-    /// Whether Google Play recognises the app: `PLAY_RECOGNIZED`, `UNRECOGNIZED_VERSION`, `UNEVALUATED`, or a later word.
+    /// Whether Google Play recognizes the app: `PLAY_RECOGNIZED`, `UNRECOGNIZED_VERSION`, `UNEVALUATED`, or a later word.
     public var appRecognitionVerdict: String? { self["appIntegrity", "appRecognitionVerdict"]?.string }
     /// The app's package.
     public var appPackageName: String? { self["appIntegrity", "packageName"]?.string }
@@ -76,20 +76,21 @@ public struct IntegrityVerdict: Sendable, Hashable {
         return bits.filter { $0.value != false && !$0.value.isNull }.map(\.name)
     }
 
-    /// Whether the account has a licence: `LICENSED`, `UNLICENSED`, `UNEVALUATED`, or a later word.
+    /// Whether the account has a license: `LICENSED`, `UNLICENSED`, `UNEVALUATED`, or a later word.
     public var appLicensingVerdict: String? { self["accountDetails", "appLicensingVerdict"]?.string }
     /// Play Protect's verdict, such as `NO_ISSUES` or `HIGH_RISK`.
     public var playProtectVerdict: String? { self["environmentDetails", "playProtectVerdict"]?.string }
-    /// The kinds of risky other apps, such as `KNOWN_INSTALLED` or `UNKNOWN_CONTROLLING`; empty if Google did not evaluate them.
+    /// The kinds of risky other apps, such as `KNOWN_INSTALLED` or `UNKNOWN_CONTROLLING`; empty if Google found none or did not
+    /// evaluate them.
     public var appAccessRisks: [String] {
         strings(self["environmentDetails", "appAccessRiskVerdict", "appsDetected"])
     }
-    /// Whether the response was configured for a tester. Any value but `false` is treated as yes.
+    /// Whether the response was configured for a tester. Any value but `false` and `null` is treated as yes.
     public var isTestingResponse: Bool {
         self["testingDetails", "isTestingResponse"].map { $0 != false } ?? false
     }
 
-    /// Google writes 64-bit integers as text. Some libraries rewrite them as numbers.
+    /// The integer in a number or a text. Google writes 64-bit integers as text, and some libraries rewrite them as numbers.
     private static func integer(_ value: JSONValue?) -> Int64? {
         value.flatMap { $0.integer ?? $0.string.flatMap { Int64($0) } }
     }

@@ -8,12 +8,12 @@ public import Foundation
 public struct PlayIntegrityAudit: Sendable {
     /// The token; nil if it cannot be parsed or was not given.
     public let token: IntegrityToken?
-    /// The verdict in the token; nil if it could not be decoded.
+    /// The verdict that was judged: that in the token, or the one that was given; nil if there is neither.
     public let verdict: IntegrityVerdict?
     /// The steps in the order in which they were made. The first that fails is the last. A step that could be made
     /// only in part is listed twice: as unchecked, and with its outcome.
     public let steps: [PlayIntegrityAuditStep]
-    /// The steps for which an expected value is missing, whether they were reached or not.
+    /// The steps that lack an expected value, or that need a token that was not decoded here, whether they were reached or not.
     public let unchecked: [PlayIntegrityError.Step]
     /// The reason for refusing the token; nil if every step that could be made has passed.
     public let refusal: PlayIntegrityError?
@@ -96,7 +96,7 @@ public struct PlayIntegrityAuditStep: Sendable, Hashable {
         case passed
         /// The step refuses the token.
         case failed
-        /// An expected value is missing.
+        /// An expected value is missing, or the token was not decoded here.
         case unchecked
     }
 
@@ -104,7 +104,7 @@ public struct PlayIntegrityAuditStep: Sendable, Hashable {
     public let step: PlayIntegrityError.Step
     /// The outcome of the step.
     public let outcome: Outcome
-    /// The failure or the missing value, for people.
+    /// The failure, or the reason why the step is unchecked, for people; nil if the step passed.
     public let detail: String?
 
     init(_ logged: LoggedStep<PlayIntegrityError.Step>) {

@@ -17,7 +17,7 @@ public struct PlayIntegrityPolicy: Sendable, Hashable {
     public var deviceLabels: Set<String> = ["MEETS_DEVICE_INTEGRITY"]
     /// The lowest SDK version of Android that is accepted.
     public var minimumSDKVersion: Int64?
-    /// Whether the account must have a licence of the app.
+    /// Whether the account must have a license of the app.
     public var requiresLicense = false
     /// The maximum age of a token, in seconds.
     public var maximumAgeSeconds: Int64? = 600
@@ -87,7 +87,7 @@ enum CertificateDigest {
     static let coding = JSONCoding<[UInt8]>.text({ octets($0) }, { Hexadecimal.encode($0) })
 }
 
-/// `LEVEL_1` to `LEVEL_4`.
+/// The levels of recent device activity, `LEVEL_1` to `LEVEL_4`.
 enum ActivityLevel {
     static func number(_ name: String) -> Int64? { (1...4).first { name == "LEVEL_\($0)" } }
 

@@ -8,7 +8,8 @@ public enum IntegrityBinding: Sendable {
     case nonce(String)
     /// The request hash of a standard request.
     case requestHash(String)
-    /// The nonce or the request hash, if the app may choose. The token must have exactly one of them.
+    /// The nonce or the request hash, if the app may choose. The token must have exactly one of them. A request hash counts only
+    /// if Google decoded the token.
     case either(String)
 }
 
@@ -51,8 +52,9 @@ public struct PlayIntegrityVerifier: Sendable {
         return VerifiedIntegrity(verdict: verdict)
     }
 
-    /// Runs every step for which `expected` has enough values, and returns the outcome of each. For inspection and tests of
-    /// policies: a token that passes an audit is not verified.
+    /// Runs the steps up to the first that fails, as far as `expected` has values for them, and returns their outcomes.
+    ///
+    /// For inspection and tests of policies: a token that passes an audit is not verified.
     ///
     /// - Parameters:
     ///   - token: as the app sent it.
@@ -79,7 +81,7 @@ public struct PlayIntegrityVerifier: Sendable {
         }
     }
 
-    /// The steps, in the order of ``PlayIntegrityError/Step``.
+    /// Runs the steps in the order of ``PlayIntegrityError/Step`` up to the first that fails, and logs each.
     private func prove(
         _ verdict: IntegrityVerdict, _ expected: PlayIntegrityExpectations, _ log: inout StepLog<PlayIntegrityError>
     ) throws(PlayIntegrityError) {

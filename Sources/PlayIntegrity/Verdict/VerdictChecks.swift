@@ -1,7 +1,7 @@
 internal import Bytes
 internal import Foundation
 
-/// The checks, in the order of Google's guide: first the request, then app, device, account and environment.
+/// The checks of a verdict, in the order of ``PlayIntegrityError/Step``.
 struct VerdictChecks {
     let verdict: IntegrityVerdict
     let policy: PlayIntegrityPolicy
@@ -25,7 +25,8 @@ struct VerdictChecks {
         return packages.contains { $0.utf8.elementsEqual(package.utf8) }
     }
 
-    /// Requires exactly one of nonce and request hash, of the required kind and with the issued value.
+    /// Requires exactly one of nonce and request hash, of the required kind and with the issued value. Without a binding, any value
+    /// is accepted.
     func checkBinding(_ binding: IntegrityBinding?) throws(PlayIntegrityError) {
         let nonce = verdict.nonce.flatMap { $0.isEmpty ? nil : $0 }
         let requestHash = verdict.requestHash.flatMap { $0.isEmpty ? nil : $0 }
@@ -97,7 +98,7 @@ struct VerdictChecks {
                     .appNotRecognized, .recognition, verdict.appRecognitionVerdict ?? "no recognition verdict")
             }
         }
-        // Google omits the package only if it did not evaluate the app.
+        // Google omits the package only if it did not evaluate the app. Then no package is compared.
         guard let packages, verdict.appRecognitionVerdict != "UNEVALUATED" || verdict.appPackageName != nil else {
             return
         }

@@ -2,8 +2,8 @@
     internal import Foundation
     internal import Security
 
-    /// Maps an answer of Security.framework, CryptoTokenKit or LocalAuthentication to its meaning for a key (specification, *Key
-    /// invalidation*).
+    /// Maps an answer of Security.framework, CryptoTokenKit or LocalAuthentication to its meaning for a key or a record
+    /// (specification, *Key invalidation*).
     enum AppleKeychainStatus {
         static func keyStoreError(_ status: OSStatus, accessGroup: String? = nil) -> KeyStoreError {
             KeyStoreError(code(status), status: Int(status), reason: text(status, accessGroup))

@@ -12,11 +12,11 @@
         static let shared = ExpiringActivity()
 
         private struct State: Sendable {
-            /// The number of the activity, to recognise callbacks of an earlier one.
+            /// The number of the activity, to recognize callbacks of an earlier one.
             var activity: UInt64 = 0
             var holds: [ObjectIdentifier: Hold] = [:]
             var isGranted = false
-            /// Ends the activity's block.
+            /// Signaled to end the activity's block; nil if there is no activity.
             var end: DispatchSemaphore?
         }
 

@@ -2,14 +2,15 @@
     internal import Foundation
     internal import Security
 
-    /// Checks whether the Keychain's answers are correct. At a prewarmed launch it answers "not found" for existing items.
+    /// Checks whether the Keychain's answers are correct. At a prewarmed launch the Keychain can answer "not found" for existing
+    /// items.
     ///
-    /// Each record has a canary, which states whether the record was made. It is a separate item, so the Keychain must be wrong
-    /// about both before the SDK takes a record for absent.
+    /// Each record has a canary, which states whether the record was made. The canary is a separate item, so the Keychain must be
+    /// wrong about both before the SDK wrongly believes that a record is absent. The canary `keys` serves the key store.
     struct KeychainCanary: Sendable {
         let accessGroup: String?
 
-        /// Another service than the records', so that a reset that removes all records keeps the canaries.
+        /// Another service than the records', because a record and its canary have the same account.
         static let service = "ai.synheart.auth.canary"
 
         /// The content of a record's canary.
@@ -18,8 +19,8 @@
             case present = 1
         }
 
-        /// Interprets a "not found" of a record. It is `absent` only if the canary confirms it, or if there was no canary and one
-        /// could be made, as at a first launch.
+        /// Interprets a "not found" of a record. Returns `absent` only if the canary confirms that, or if there was no canary and
+        /// one could be made, as at a first launch.
         func reading(ofAbsent name: RecordName, of owner: GroupOwner? = nil) -> StorageReading {
             let canary = item(name.text)
             switch canary.read(of: owner) {
@@ -32,25 +33,25 @@
             case .found: return .unavailable(mend(canary))
             case .unavailable(let error): return .unavailable(error)
             case .absent:
-                // Includes "duplicate item": the Keychain has the canary, but did not find it.
+                // A failure can be "duplicate item": the Keychain has the canary, but did not find it.
                 let made = canary.add([Mark.absent.rawValue], of: owner)
                 if case .found = made { return .absent }
                 return made
             }
         }
 
-        /// Records in the canary that the record exists. Called before the record is made.
+        /// Records in the canary that the record exists. Called before the record is made, and after its move to an access group.
         func markPresent(_ name: RecordName) throws(StorageError) { try item(name.text).write([Mark.present.rawValue]) }
 
         /// Records in the canary that the record is gone. Called after its removal. If that cannot be written, as on a full disk,
-        /// removes the canary, which has the same effect.
+        /// removes the canary: a later reading makes a new one and returns `absent`.
         func markGone(_ name: RecordName) {
             let canary = item(name.text)
             do throws(StorageError) { try canary.write([Mark.absent.rawValue]) } catch { try? canary.remove() }
         }
 
-        /// Throws if the canary is damaged or cannot be read, or if a new item cannot be written and read. Creates an absent
-        /// canary.
+        /// Throws if the canary is damaged or cannot be read, or if a new item cannot be written and read. Creates the canary if
+        /// there is none.
         func check(_ name: String = "keys") throws(StorageError) {
             let canary = item(name)
             switch canary.read() {
@@ -72,7 +73,7 @@
             }
         }
 
-        /// Replaces a damaged canary, and returns the error to throw: this check still fails.
+        /// Replaces a damaged canary, best effort. Returns the error with which the current check or reading still fails.
         private func mend(_ canary: KeychainItem) -> StorageError {
             try? canary.write([Mark.present.rawValue])
             return StorageError("the Keychain's canary is damaged")
@@ -91,10 +92,11 @@
 
         init(pause: @escaping @Sendable () -> Void = Self.pause) { self.pause = pause }
 
-        /// Blocks for 200 ms. The host calls on its own thread.
+        /// Blocks the host's thread for 200 ms.
         static let pause: @Sendable () -> Void = { Thread.sleep(forTimeInterval: 0.2) }
 
-        /// The status of a look-up. `errSecItemNotFound` only if it is certain; `errSecNotAvailable` if the answer cannot be believed.
+        /// The status of a look-up. `errSecItemNotFound` only if the canary works and a second look finds nothing either;
+        /// `errSecNotAvailable` if the canary fails.
         func run(_ look: () -> OSStatus) -> OSStatus {
             let status = look()
             guard status == errSecItemNotFound else { return status }

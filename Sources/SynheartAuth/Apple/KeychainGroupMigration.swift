@@ -6,7 +6,7 @@
     /// only after the items were made.
     ///
     /// Items that name no group are in the default group: the first of the target's *Keychain Sharing*, or without that the group
-    /// of the app id. When an app begins to share, its default group changes, so both are sources. Other groups are not, because
+    /// of the App ID. When an app begins to share, its default group changes, so both are sources. Other groups are not, because
     /// their items may belong to another app of the team, whose identity must not move.
     struct KeychainGroupMigration: Sendable {
         let accessGroup: String?
@@ -42,7 +42,8 @@
                 case errSecSuccess:
                     moved()
                     return look(nil)
-                // In some old apps the group of the app id has another prefix. Then the app is not entitled to this group.
+                // In some old apps the group of the App ID has another prefix than the default group. Then the app is not entitled
+                // to this source.
                 case errSecItemNotFound, errSecMissingEntitlement: continue
                 default:
                     let there = look(source)
@@ -61,7 +62,7 @@
 
         /// The group of items that name none. The Keychain returns it when an item is made.
         private static func defaultGroup() -> Result<String, Failure> {
-            // A unique name, so that an item of another group is not mistaken for it.
+            // A unique name, so that an item of another group is not mistaken for the probe.
             let probe: [String: Any] = [
                 kSecClass as String: kSecClassGenericPassword, kSecAttrService as String: KeychainCanary.service,
                 kSecAttrAccount as String: "probe \(UUID().uuidString)", kSecUseDataProtectionKeychain as String: true,

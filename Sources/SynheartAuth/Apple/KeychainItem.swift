@@ -5,12 +5,12 @@
     /// The app or extension whose own group, `PREFIX.bundle-id`, must contain items that name no group.
     ///
     /// Such items are in the first group of *Keychain Sharing* if there is one, and a look-up without a group searches every
-    /// group. So another program may share the items although the configuration names no group. It would not share the locks, and
-    /// would not notice changes.
+    /// group. So another program may share the items although the configuration names no group. That program would not share the
+    /// locks, and would not notice changes.
     struct GroupOwner: Sendable {
         let bundleID: String
 
-        /// The problem with an item's group; nil if the group is the owner's.
+        /// The problem with an item's group; nil if the group is the owner's or is not known.
         func problem(_ attributes: [String: Any]?) -> StorageError? {
             guard let group = attributes?[kSecAttrAccessGroup as String] as? String else { return nil }
             let parts = group.split(separator: ".", maxSplits: 1)
@@ -40,7 +40,7 @@
         }
 
         /// Reads the item. `run` searches the item's group, and may search another one, or search again before it returns that
-        /// there is none.
+        /// there is no item.
         ///
         /// - Parameter owner: The required owner of the item's group; nil: any.
         func read(
@@ -86,7 +86,7 @@
         /// Creates the item. Returns `errSecDuplicateItem` if it exists.
         func add(_ bytes: [UInt8]) -> OSStatus { SecItemAdd(new(bytes) as CFDictionary, nil) }
 
-        /// Creates the item, then reads it as `read` does: `found` if it was created.
+        /// Creates the item. Returns `found` if it was created, and the owner, if any, owns its group; otherwise `unavailable`.
         func add(_ bytes: [UInt8], of owner: GroupOwner?) -> StorageReading {
             guard let owner else {
                 let status = add(bytes)

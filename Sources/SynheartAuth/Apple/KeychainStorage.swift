@@ -9,7 +9,8 @@
         private let locks: LockDirectory?
         private let migration: KeychainGroupMigration
         private let canary: KeychainCanary
-        /// The owner of the app's own group; nil if the app names the group or the locks, because other programs may share them.
+        /// The owner of the app's own group; nil if the app names a group or a lock directory, which other programs may share, or
+        /// has no bundle id.
         private let owner: GroupOwner?
 
         static let service = "ai.synheart.auth"
@@ -18,11 +19,11 @@
         ///
         /// - Parameters:
         ///   - accessGroup: the Keychain access group with its prefix; nil for the app's own, that of its bundle id. Records that
-        ///     the app made before it named a group are moved to it.
+        ///     the app made before it named a group are moved to that group.
         ///   - lockDirectory: The directory of the locks: for an access group one in the container of an app group, which the app
-        ///     and its extensions share. Without it, every operation throws `NOT_CONFIGURED`. Without either parameter, an
-        ///     operation throws it too if the record is in a group other than the app's own, such as the first one of *Keychain
-        ///     Sharing*.
+        ///     and its extensions share. With an access group alone, every operation throws `NOT_CONFIGURED`. With neither
+        ///     parameter, an operation throws it if the record is in a group other than the app's own, such as the first one of
+        ///     *Keychain Sharing*.
         public init(accessGroup: String? = nil, lockDirectory: String? = nil) {
             self.init(accessGroup: accessGroup, lockDirectory: lockDirectory, bundleID: Bundle.main.bundleIdentifier)
         }
@@ -66,7 +67,7 @@
         /// Removes the record. Succeeds if there is none.
         public func remove(_ name: RecordName) throws(StorageError) {
             try changing(name, isRemoval: true) { () throws(StorageError) in try item(name).remove() }
-            // Without this mark, the next reading waits two seconds before it accepts that there is no record.
+            // Without this mark, the next reading is only a suspicion. The SDK believes a second one, at least two seconds later.
             canary.markGone(name)
         }
 
@@ -102,14 +103,14 @@
             do throws(PrivateDirectory.Failure) {
                 return try locks.lock("\(name.text).\(scope).lock")
             } catch {
-                // The system empties the temporary folder, and no lock file can be made on a full disk. A lock of this process is then
-                // enough, because no other process shares these records.
+                // The system empties the temporary folder, and no lock file can be made on a full disk. A lock of this process is
+                // then enough, because no other process shares these records.
                 guard owner != nil, error.storageError.isFull else { throw error.storageError }
                 return ProcessLock.take("\(name.text).\(scope)")
             }
         }
 
-        /// The error of an access group without a lock directory; nil if there is none. Without a lock that the app and its
+        /// The error of an access group without a lock directory; nil in any other case. Without a lock that the app and its
         /// extensions share, both could register or rotate concurrently.
         private var misconfiguration: StorageError? {
             guard let accessGroup, locks == nil else { return nil }
@@ -145,13 +146,13 @@
         }
     }
 
-    /// The directory of the lock files and version files. They have no file protection: a locked phone must be able to open them, and
-    /// an open one must stay open.
+    /// The directory of the lock files and version files. They have no file protection: a locked phone must be able to open them,
+    /// and an open file must stay open.
     ///
     /// A version file represents one version of a record that is stored elsewhere. It is empty while the record does not change.
     /// A writer marks the file before a change, which ends the version, and removes it after the change. A reader creates a new
-    /// file, but caches nothing while the mark exists, because it may have read the record before the change. The mark of a
-    /// killed writer stays until the next change. Until then the record is read for each signature.
+    /// file, but caches nothing while the mark exists, because the reader may have read the record before the change. The mark of
+    /// a killed writer stays until the next change. Until then the record is read for each signature.
     struct LockDirectory: Sendable {
         private let directory: PrivateDirectory
         private let unprotect: @Sendable (_ path: String) -> Void
@@ -161,8 +162,8 @@
             self.unprotect = unprotect
         }
 
-        /// Takes a lock; nil if another holder has it. New files get the protection class of their directory; files of an earlier
-        /// version may have another class.
+        /// Takes a lock; nil if another holder has it. Unprotects the directory and the file: new files get the class of their
+        /// directory, but files that an earlier version of the SDK made may have another one.
         func lock(_ name: String) throws(PrivateDirectory.Failure) -> FileLock? {
             try directory.ensureExists()
             unprotect(directory.path)
@@ -171,7 +172,7 @@
             return lock
         }
 
-        /// A probe of a version file, which is created if absent.
+        /// A probe of a version file, which is created if absent; nil if the directory cannot be used.
         func versions(of name: String) -> VersionProbe? {
             guard (try? directory.ensureExists()) != nil else { return nil }
             unprotect(directory.path)

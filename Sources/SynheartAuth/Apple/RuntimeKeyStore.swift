@@ -69,7 +69,8 @@
             }
         }
 
-        /// Uses the deployed key, or else the base's. If both find nothing, looks again after a pause before it returns nil.
+        /// Uses the deployed key, or else the base's. If there is neither, checks the canary and looks again after a pause before
+        /// it returns nil.
         private func use<Value>(
             _ alias: KeyAlias, _ body: (SecureEnclave.P256.Signing.PrivateKey) throws(KeyStoreError) -> Value,
             orBase: () throws(KeyStoreError) -> Value?

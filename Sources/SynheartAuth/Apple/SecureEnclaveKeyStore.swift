@@ -33,8 +33,8 @@
             }
             try delete(alias)
             let key = try make(alias.text)
-            // Canaries of the same kind and age, which show later whether the platform works. If there are none, new ones are
-            // made when needed.
+            // Make a canary key of the same kind and age, and the Keychain's canary if absent. They show later whether the
+            // platform works. Best effort: `checkCanaries` makes missing canaries.
             _ = try? make(Self.canary(alias))
             try? KeychainCanary(accessGroup: accessGroup).check()
             return try Self.publicKey(of: key)
@@ -103,7 +103,8 @@
         /// Throws if the Keychain's canary fails its check, or if the key's canary cannot sign.
         ///
         /// A canary key that is not found, or is permanently unusable, is replaced: if the new one is found and signs, the
-        /// platform works. A canary that fails otherwise is replaced too, but this check fails.
+        /// platform works. Any other failure of the canary key fails this check. The canary key is then replaced too, unless it is
+        /// only unavailable, as on a locked device.
         public func checkCanaries(of alias: KeyAlias) throws(KeyStoreError) {
             do throws(StorageError) { try KeychainCanary(accessGroup: accessGroup).check() } catch {
                 throw KeyStoreError(.unavailable, status: error.status, reason: error.reason)

@@ -7,8 +7,8 @@
         internal import FoundationNetworking
     #endif
 
-    /// A body that is being sent: a reading thread writes to one end of a pair of streams, and URLSession reads the other one,
-    /// because it accepts no custom stream classes.
+    /// A body that is being sent: the thread that reads the body writes it to one end of a pair of streams, and URLSession reads
+    /// the other end. URLSession accepts no custom stream classes.
     ///
     /// Unchecked: only the thread that reads the body uses `output`.
     final class SentBody: @unchecked Sendable {
@@ -20,7 +20,7 @@
             var stream: InputStream?
         }
 
-        /// Opens a body, and reads it to its end, or until the stream has no reader.
+        /// Opens a body and returns. A thread then reads the body to its end, or until the stream has no reader.
         static func make(_ source: BodySource, within limit: Duration) async throws -> SentBody {
             let (original, copy) = (source.original, source.copy)
             let body = try SentBody()
@@ -42,7 +42,7 @@
                     }
                 }
             } catch {
-                // If the stream still opens later, nothing reads it.
+                // Release the input. If the app's stream opens after all, nothing reads what the thread writes.
                 _ = try? body.takeStream()
                 throw error
             }

@@ -1,5 +1,5 @@
 #if canImport(Security)
-    // The stand-ins run on Linux.
+    // On Linux, `Checks/apple-stand-ins` compiles this file.
     #if canImport(FoundationNetworking)
         public import FoundationNetworking
     #else

@@ -77,9 +77,9 @@ public struct AttestationEvidence: Sendable {
     }
 }
 
-/// The error of a provider that gave no evidence.
+/// The failure of a call of an attestation provider.
 public struct AttestationError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The meaning of the failure for the registration.
+    /// The meaning of the failure for the operation.
     public struct Code: RawRepresentable, Sendable, Hashable, CaseIterable {
         /// A short name for logs.
         public let rawValue: String
@@ -102,7 +102,7 @@ public struct AttestationError: Error, Sendable, Hashable, CustomStringConvertib
         public static let allCases: [Self] = [.unsupported, .refused, .unavailable, .handleInvalid, .noAnswer]
     }
 
-    /// The meaning of the failure for the registration.
+    /// The meaning of the failure for the operation.
     public let code: Code
     /// An explanation for logs.
     public let reason: String

@@ -20,7 +20,7 @@ struct AttestationStep: Sendable {
                 isSilent = error.code == .noAnswer
             }
             if failure.remedy == .askProviderAgain { throw pause(failure) }
-            // The host has only the key's own attestation, and it names a used challenge.
+            // The host has only the key's own attestation, which names a used challenge.
             if candidate.key.isAttestationSpent, failure.code == .attestationUnavailable {
                 throw RegistrationFailure.keyAttestationSpent(failure)
             }
@@ -31,8 +31,9 @@ struct AttestationStep: Sendable {
         }
     }
 
-    /// The failure of an unavailable provider. It requests a pause, after which the same handle and nonce may be tried again; if
-    /// the challenge would not outlive the pause, the next attempt uses the same handle with a new challenge.
+    /// The failure of an unavailable provider. It requests a pause, after which the same handle and nonce are tried again. If the
+    /// challenge would not outlive the pause, it requests an attempt with the same handle and a new challenge instead. After the
+    /// last pause it requests neither.
     private func pause(_ error: SynheartAuthError) -> RegistrationFailure {
         guard let delay = RetryPolicy.registration.delay(after: candidate.refusals, random: context.random) else {
             return RegistrationFailure(error: error)
@@ -45,12 +46,12 @@ struct AttestationStep: Sendable {
         return RegistrationFailure(error: error, pause: RegistrationFailure.Pause(delay: delay, next: next))
     }
 
-    /// The handle to attest with: persisted before its first use, and not yet attested.
+    /// The handle to attest with: persisted before its first use, and not yet attested; nil if the provider needs none.
     private func handle() async throws(RegistrationFailure) -> String? {
         do throws(SynheartAuthError) {
             let record = try await context.ledger.load()
             let isOurs = record.attestationOwner == nil || record.attestationOwner == context.attestation.handleOwner
-            // A key of another bundle cannot be used here. The record keeps it until it gets a new one.
+            // A key of another bundle cannot be used here. The record keeps that key until a new one replaces it.
             if let key = record.attestationKey, !key.isUsed, isOurs { return key.id }
         } catch {
             throw RegistrationFailure(error: error)

@@ -1,7 +1,7 @@
 internal import AuthContract
 
 extension IdentityContext {
-    /// The limit of each call of a provider.
+    /// The limit of each call of the attestation provider.
     static let providerLimit = Duration.seconds(30)
 
     /// Makes a handle with the attestation provider.
@@ -21,8 +21,8 @@ extension IdentityContext {
     /// - Parameters:
     ///   - hash: The 32 bytes.
     ///   - key: The attested key that asserts; nil for the identity's.
-    /// - Throws: ``RetryTable/Situation/assertionKeyLost`` if there is no such key, or the provider no longer knows it. The SDK then
-    ///   drops the handle.
+    /// - Throws: ``RetryTable/Situation/assertionKeyLost`` if there is no such key, or the provider no longer knows it. The SDK
+    ///   then drops the handle.
     func assertion(
         clientDataHash hash: [UInt8], by key: IdentityRecord.AttestationKey? = nil
     ) async throws(SynheartAuthError) -> [UInt8] {
@@ -68,12 +68,12 @@ extension SynheartAuthError {
         SynheartAuthError(RetryTable.Situation(error.code), error.message, cause: error)
     }
 
-    /// Apple no longer knows the App Attest key.
+    /// The record has no attested App Attest key, or Apple no longer knows it.
     static func assertionKeyLost(cause: AttestationError? = nil) -> SynheartAuthError {
         SynheartAuthError(.assertionKeyLost, "the App Attest key is gone", cause: cause)
     }
 
-    /// Apple no longer knows the App Attest key, and the service accepts no new one.
+    /// The App Attest key is gone, and the service accepts no new one.
     static func rebindRefused(cause: SynheartAuthError) -> SynheartAuthError {
         SynheartAuthError(
             .rebindRefused, "the App Attest key is gone, and the service takes no new one by rotation", cause: cause,

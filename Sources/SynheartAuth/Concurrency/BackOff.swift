@@ -26,7 +26,7 @@ final class BackOff: Sendable {
 
     /// Waits.
     ///
-    /// - Throws: `failure` if the wait was ended.
+    /// - Throws: `failure` if `end` or a cancellation ended the wait.
     func pause(_ duration: Duration, orThrow failure: SynheartAuthError) async throws(SynheartAuthError) {
         let sleeper = sleeper
         let pause = Task { (try? await sleeper.sleep(for: duration, .retry)) != nil }

@@ -19,7 +19,7 @@ package enum BlockingCall: Sendable, Hashable {
 /// The result of a call.
 package enum BlockingCallEnding<Value: Sendable>: Sendable {
     case returned(Value)
-    /// The call did not return within its limit, or an earlier call of its kind still hangs.
+    /// The call did not return within its limit, its cancelled caller abandoned it, or an earlier call of its kind still hangs.
     case noAnswer
     /// The caller was cancelled before the call began.
     case cancelled
@@ -77,7 +77,7 @@ package final class BlockingCalls: Sendable {
     ///
     /// - Parameters:
     ///   - kind: The kind of the call.
-    ///   - limit: The limit of the call; nil if the caller limits this task itself.
+    ///   - limit: The limit of the call; nil if the caller limits its own wait.
     ///   - leavesBehind: Whether cancelling the caller abandons a running call. Otherwise the caller waits for its end or limit.
     ///   - unclaimed: Receives a value that arrives too late.
     ///   - body: The call.
@@ -170,7 +170,7 @@ package final class BlockingCalls: Sendable {
         }
     }
 
-    /// Notes that the call has returned, and returns the actions that waited for it.
+    /// Notes that the call has returned, and returns the actions that need not wait any longer.
     private func end(_ id: UInt64) -> [@Sendable () -> Void] {
         state.withLock { state in
             if state.running?.id == id { state.running = nil } else { state.leftBehind[id] = nil }

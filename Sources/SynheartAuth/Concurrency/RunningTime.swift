@@ -60,7 +60,7 @@ final class HeldLock: StorageLock {
     /// Covers the lock with this time. Call it before taking the lock.
     func cover(_ time: any RunningTimeHold) { state.withLock { $0.time = time } }
 
-    /// Stores the taken lock. Returns false if the time has ended meanwhile.
+    /// Stores the taken lock. If the time has ended meanwhile, releases the lock and returns false.
     func keep(_ lock: any StorageLock) -> Bool {
         let isKept = state.withLock { state in
             if !state.isOver { state.lock = lock }
@@ -79,8 +79,8 @@ final class HeldLock: StorageLock {
         SynheartAuthError(.recordLocked, "the system is about to suspend the app")
     }
 
-    /// Called when the running time is over. A change that has begun ends first, so that no other process runs concurrently with
-    /// it.
+    /// Called when the running time is over. Releases the lock of an operation after its queued and running changes, so that no
+    /// other process runs concurrently with them.
     func expire() {
         state.withLock { $0.isOver = true }
         if isOperation { afterwards({ $0.afterPendingChanges($1) }, calls[...]) }

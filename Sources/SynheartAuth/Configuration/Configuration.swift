@@ -31,7 +31,8 @@ extension SynheartAuth {
         public var random: any RandomSource { didSet { own.insert(.random) } }
         /// Waits between attempts and for deadlines.
         public var sleeper: any Sleeper { didSet { own.insert(.sleeper) } }
-        /// Receives log entries. By default the unified logging system on Apple's systems; elsewhere standard error in debug builds.
+        /// Receives log entries. By default the unified logging system on Apple's systems. Elsewhere standard error in debug
+        /// builds, and no log in release builds.
         public var logger: any AuthLogger { didSet { own.insert(.logger) } }
         /// The origins for which `send` and `sign` sign in addition to the auth service: https, or this machine.
         public var origins: Set<RequestOrigin> = []
@@ -41,10 +42,10 @@ extension SynheartAuth {
         /// An id that the app itself gave this device. Registration sends it; the service stores and displays it, but never
         /// trusts it.
         public var deviceLocalID: UUID?
-        /// The scheme that the app signs with: `one` (method, path, time and body), or `two` (RFC 9421), which also covers query,
-        /// host and body digest. If the service has accepted scheme 2 from a device, the device signs under scheme 2 from then
-        /// on, whatever this value is, because the service refuses a lower scheme. So this is one decision for all of the app's
-        /// requests.
+        /// The scheme that the app signs with: `one` (method, path, time and body), or `two` (RFC 9421), which also covers query
+        /// and host, and covers the body by its digest. If the service has accepted scheme 2 from a device, the device signs under
+        /// scheme 2 from then on, whatever this value is, because the service refuses a lower scheme. So this is one decision for
+        /// all of the app's requests.
         public var scheme = SignatureScheme.one
         /// Whether the SDK rotates a key by itself when it is due.
         public var rotatesAutomatically = true

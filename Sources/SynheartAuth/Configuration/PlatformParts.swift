@@ -29,10 +29,11 @@
         /// `synheart-auth` in `$XDG_STATE_HOME`, else in `$HOME/.local/state`, else in `.local/state` of the user's home directory.
         static var directory: String { directory(ProcessInfo.processInfo.environment) }
 
-        /// Relative paths are ignored, because they depend on the folder in which the process was started.
+        /// The directory in this environment. Relative paths are ignored, because they depend on the folder in which the process
+        /// was started.
         static func directory(_ environment: [String: String]) -> String {
             if let state = environment["XDG_STATE_HOME"], state.hasPrefix("/") { return state + "/synheart-auth" }
-            // NSHomeDirectory reads the user database, which is not adapted to containers and CI.
+            // Prefer `HOME`: NSHomeDirectory reads the user database, which is not adapted to containers and CI.
             let home = environment["HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil } ?? NSHomeDirectory()
             return home + "/.local/state/synheart-auth"
         }

@@ -1,12 +1,12 @@
 /// The error classes of facades in other languages. The table code -> class is their contract.
 public enum ErrorClass: String, Sendable, Hashable, CaseIterable {
-    /// `NETWORK_ERROR`: the auth service could not be reached.
+    /// `NETWORK_ERROR`: no answer came, or the answer was no verdict of the auth service.
     case networkError = "NetworkError"
     /// `CHALLENGE_EXPIRED`.
     case challengeExpired = "ChallengeExpired"
-    /// `ATTESTATION_UNAVAILABLE`: the device cannot attest, or not now.
+    /// `ATTESTATION_UNAVAILABLE`: the device cannot attest, or cannot make an assertion.
     case attestationUnavailable = "AttestationUnavailable"
-    /// `KEY_INVALIDATED`: the hardware key is gone. Only a reset helps.
+    /// `KEY_INVALIDATED`: the hardware key is gone. `registerDevice` makes a new one.
     case keyInvalidated = "KeyInvalidated"
     /// `STORAGE_ERROR`, `KEYSTORE_ERROR`, `SECURE_ENCLAVE_ERROR`.
     case storageError = "StorageError"
@@ -18,7 +18,7 @@ public enum ErrorClass: String, Sendable, Hashable, CaseIterable {
     case alreadyRegistered = "AlreadyRegistered"
     /// `NOT_REGISTERED`.
     case notRegistered = "NotRegistered"
-    /// `NOT_CONFIGURED`: the app called the SDK before `configure`.
+    /// `NOT_CONFIGURED`: the configuration is missing or cannot be used.
     case notConfigured = "NotConfigured"
     /// `REGISTRATION_IN_PROGRESS`.
     case registrationInProgress = "RegistrationInProgress"

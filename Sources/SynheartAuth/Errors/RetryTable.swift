@@ -16,10 +16,10 @@ enum RetryTable {
         case readAgain
         /// Start the registration again with a new challenge, with the back-off of ``RetryPolicy/registration``.
         case newChallenge
-        /// Ask the attestation provider again with the same handle, with the back-off of ``RetryPolicy/registration``, while the
-        /// challenge lives.
+        /// Ask the attestation provider again with the same handle. A registration uses the back-off of
+        /// ``RetryPolicy/registration``, and the same challenge while it lives. A rotation makes a new attempt.
         case askProviderAgain
-        /// Ask the attestation provider once more, with a new challenge.
+        /// In a registration, ask the attestation provider once more, with a new challenge.
         case attestAgain
         /// Make a new handle for the attestation provider and attest with it.
         case newHandle
@@ -39,8 +39,8 @@ enum RetryTable {
         case rotate
         /// Register again and sign again.
         case register
-        /// Finish an interrupted rotation and sign again, or sign again with a key that has replaced the refused one. Otherwise do as
-        /// for `confirm`.
+        /// Finish an interrupted rotation and sign again, or sign again with a key that has replaced the refused one. Otherwise do
+        /// as for `confirm`.
         case finishRotation
         /// Confirm the verdict by a status request, if it came from another origin than the auth service.
         case confirm
@@ -126,7 +126,7 @@ enum RetryTable {
         case knownKeyRefused
         /// The service wants the key's own attestation, but that attestation names a used challenge.
         case keyAttestationSpent
-        /// The provider no longer knows the attested key that asserts.
+        /// There is no attested key for assertions, or the provider no longer knows it.
         case assertionKeyLost
         /// The service accepts no new App Attest key in place of a lost one.
         case rebindRefused
@@ -204,7 +204,7 @@ enum RetryTable {
 }
 
 extension RetryPolicy {
-    /// Challenge and register.
+    /// Registration, each attempt with its own challenge; also the pauses for an unavailable attestation provider.
     static let registration = RetryPolicy(
         base: .seconds(1), jitter: .milliseconds(500), maximum: .seconds(30), attempts: 5)
     /// Rotation: three attempts now, more at the next launch.

@@ -58,7 +58,8 @@ enum ServiceVerdict {
         return !code.mayHaveTakenEffect
     }
 
-    /// The value of `X-Synheart-Server-Time`; without it the `server_timestamp` of a refusal.
+    /// The value of `X-Synheart-Server-Time`; without it the `server_timestamp` of a refusal; nil if there is neither,
+    /// or if the header is malformed.
     static func serverTime(_ answer: TransportResponse) -> UnixTime? {
         if let text = try? answer.headers.atMostOne(HeaderName.serverTime) { return try? UnixTime(header: text) }
         guard answer.status >= 400 else { return nil }
@@ -74,13 +75,13 @@ enum ServiceVerdict {
         return Int64(text).map { min(.seconds($0), RetryTable.longestRetryAfter) } ?? RetryTable.longestRetryAfter
     }
 
-    /// The demand in `X-Synheart-Rotate`.
+    /// The demand in `X-Synheart-Rotate`; nil if there is no valid one.
     static func rotationDemand(_ headers: HeaderFields) -> RotationDemand? {
         guard let text = try? headers.atMostOne(HeaderName.rotate) else { return nil }
         return try? RotationDemand(headerValue: text)
     }
 
-    /// The demand in `X-Synheart-Assertion`.
+    /// The demand in `X-Synheart-Assertion`; nil if there is no valid one.
     static func assertionDemand(_ headers: HeaderFields) -> AssertionDemand? {
         guard let text = try? headers.atMostOne(HeaderName.assertion) else { return nil }
         return try? AssertionDemand(headerValue: text)

@@ -7,7 +7,7 @@ extension SynheartAuthError: LocalizedError {
     /// Code and message.
     public var failureReason: String? { description }
 
-    /// The remedy for the app.
+    /// The remedy for the app; nil if there is none.
     public var recoverySuggestion: String? {
         switch recovery {
         case .none: nil

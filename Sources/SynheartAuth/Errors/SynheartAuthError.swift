@@ -17,8 +17,8 @@ public struct SynheartAuthError: Error, Sendable {
     public var retryAfter: Duration? { details.retryAfter }
     /// Whether the request of a failed `send` may have taken effect.
     ///
-    /// It is false only if nothing was sent, or if the service refused the request before it was accepted. It is always false for
-    /// errors of other operations.
+    /// It is false only if nothing was sent, or if the service refused the request before it was accepted. It is true for errors
+    /// of reading a streamed answer, and false for errors of other operations.
     public var mayHaveHappened: Bool { details.mayHaveHappened }
     /// The underlying error.
     public var cause: (any Error)? { details.cause }
@@ -26,7 +26,7 @@ public struct SynheartAuthError: Error, Sendable {
     public var transition: StateTransition? { details.transition }
     /// The SDK's own remedy for the error.
     var remedy: RetryTable.Remedy { details.remedy }
-    /// The service's clock, if the error is a verdict of the service.
+    /// The service's time, if the service's answer names it.
     var serverTime: UnixTime? { details.serverTime }
     /// The demand for assertions in the service's answer, if any.
     var assertionDemand: AssertionDemand? { details.assertionDemand }
@@ -77,13 +77,13 @@ public struct SynheartAuthError: Error, Sendable {
             isFromService = false
         }
 
-        /// The auth service could not be reached, or gave no verdict.
+        /// No answer came, or the answer was no verdict of the auth service.
         public static let networkError = Self(own: "NETWORK_ERROR")
         /// The challenge expired.
         public static let challengeExpired = Self(own: "CHALLENGE_EXPIRED")
         /// This device cannot attest.
         public static let attestationUnavailable = Self(own: "ATTESTATION_UNAVAILABLE")
-        /// The attestation was refused.
+        /// An attestation or an assertion failed or was refused.
         public static let attestationFailed = Self(own: "ATTESTATION_FAILED")
         /// The hardware key is no longer usable.
         public static let keyInvalidated = Self(own: "KEY_INVALIDATED")
@@ -91,13 +91,13 @@ public struct SynheartAuthError: Error, Sendable {
         public static let keystoreError = Self(own: "KEYSTORE_ERROR")
         /// The Secure Enclave failed.
         public static let secureEnclaveError = Self(own: "SECURE_ENCLAVE_ERROR")
-        /// The request could not be signed.
+        /// The request could not be signed, or cannot be sent as it is.
         public static let signingFailed = Self(own: "SIGNING_FAILED")
         /// The service revoked this device.
         public static let deviceRevoked = Self(own: "DEVICE_REVOKED")
         /// The device's clock is off.
         public static let clockSkew = Self(own: "CLOCK_SKEW")
-        /// The key was not rotated; the old one is active.
+        /// The key was not rotated; the device keeps the old one.
         public static let rotationFailed = Self(own: "ROTATION_FAILED")
         /// The service has seen this nonce.
         public static let nonceReplay = Self(own: "NONCE_REPLAY")
@@ -111,9 +111,9 @@ public struct SynheartAuthError: Error, Sendable {
         public static let registrationInProgress = Self(own: "REGISTRATION_IN_PROGRESS")
         /// A cryptographic operation failed.
         public static let cryptoError = Self(own: "CRYPTO_ERROR")
-        /// The identity's record could not be read or written.
+        /// The identity's record could not be read, locked or written.
         public static let storageError = Self(own: "STORAGE_ERROR")
-        /// The answer is larger than the request allows. The request may have succeeded.
+        /// The answer is larger than the request allows, or its reader is too slow. The request may have succeeded.
         public static let answerTooLarge = Self(own: "ANSWER_TOO_LARGE")
         /// The caller was cancelled. Operations throw `CancellationError` instead.
         package static let cancelled = Self(own: "CANCELLED")
@@ -189,7 +189,7 @@ public struct SynheartAuthError: Error, Sendable {
             row, message, retryAfter, cause, transition, serverTime, assertionDemand, mayHaveHappened)
     }
 
-    /// The same error of a request that may have taken effect.
+    /// The same error with this value of `mayHaveHappened`.
     func with(mayHaveHappened: Bool) -> SynheartAuthError {
         guard mayHaveHappened != self.mayHaveHappened else { return self }
         return SynheartAuthError(

@@ -4,7 +4,7 @@ internal import Bytes
 /// Keeps P-256 private keys, non-exportable if the platform supports it.
 ///
 /// Calls may block. The SDK makes them one at a time, on a separate thread, and waits 30 seconds. After that it abandons the
-/// call, and makes no other call of this kind until it returns.
+/// call, and makes no other call of this kind until the abandoned one returns.
 public protocol KeyStore: Sendable {
     /// The protection of the keys.
     var protection: KeyProtection { get }
@@ -16,7 +16,7 @@ public protocol KeyStore: Sendable {
     ///
     /// - Parameters:
     ///   - alias: The key's name.
-    ///   - challenge: The decoded challenge that a hardware key attestation must name.
+    ///   - challenge: The decoded challenge that a hardware key attestation must name; nil if the key is not to be attested.
     func create(_ alias: KeyAlias, challenge: [UInt8]?) throws(KeyStoreError) -> DevicePublicKey
 
     /// The public half of a key; nil if the platform reports that there is no such key. The SDK does not believe that at once.
@@ -25,13 +25,14 @@ public protocol KeyStore: Sendable {
     /// Signs SHA-256 of the message.
     func sign(_ message: [UInt8], with alias: KeyAlias) throws(KeyStoreError) -> RequestSignature
 
-    /// A signer for this key that does not block; nil if only `sign` can sign. After the key is gone it throws as `sign` does.
+    /// A signer for this key that does not block; nil if only `sign` can sign. After the key is gone, the signer throws as
+    /// `sign` does.
     func signer(_ alias: KeyAlias) throws(KeyStoreError) -> KeySigner?
 
     /// Deletes a key. Succeeds if there is no such key.
     func delete(_ alias: KeyAlias) throws(KeyStoreError)
 
-    /// Throws unless canaries prove that the platform works. The SDK calls it before it believes that a key is lost.
+    /// Throws unless canaries prove that the platform works. The SDK calls this before it believes a suspicious answer about a key.
     ///
     /// The storage canary is read back with its data, and a new one can be written. The key canary is a key of the same kind and
     /// age that signs. If all canaries are gone together with the key, a new canary that works is sufficient proof.
@@ -45,7 +46,7 @@ extension KeyStore {
     /// The default: nil, because signing in hardware blocks.
     public func signer(_ alias: KeyAlias) throws(KeyStoreError) -> KeySigner? { nil }
 
-    /// The default: has no canaries and succeeds. Then the same answer twice, two seconds apart, is enough.
+    /// The default: has no canaries and succeeds. Then a second suspicious answer, at least two seconds later, is enough.
     public func checkCanaries(of alias: KeyAlias) throws(KeyStoreError) {}
 }
 

@@ -36,13 +36,14 @@ public struct LogEntry: Sendable, Hashable {
         case rotationStarted
         /// The new key is the current one.
         case rotationFinished
-        /// An attempt of a rotation failed. The identity stays registered.
+        /// An attempt of a rotation failed. The identity stays registered, unless its key is lost.
         case rotationFailed
         /// The identity was deleted from the device.
         case identityReset
         /// The state of the identity has changed. The entry has the states before and after.
         case stateChanged
-        /// An operation of the app failed. The entry has the error's code.
+        /// A change of state was refused, the record cannot be decoded, or a function of the runtime failed. The entry has the
+        /// error's code.
         case operationFailed
         /// The service names a key that this device never had.
         case foreignKey
@@ -83,7 +84,7 @@ public struct LogEntry: Sendable, Hashable {
 }
 
 extension LogEntry: CustomStringConvertible {
-    /// One line: `rotationFinished app=com.example.app device=… code=… registering -> registered 12 ms`.
+    /// One line of the members that are set: `EVENT app=… device=… code=… status=… registering -> registered 12 ms`.
     public var description: String {
         var words = [event.rawValue, "app=\(appID)"]
         if let device { words.append("device=\(device)") }

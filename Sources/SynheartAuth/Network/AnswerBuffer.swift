@@ -37,7 +37,7 @@ final class AnswerBuffer: Sendable {
     private static let threads = BoundedThreads(limit: 4)
 
     private let state = Locked(State())
-    /// The files, in order. Bytes are added to the last file and read from the first one, which is then deleted.
+    /// The files, in order. Bytes are added to the last file and read from the first one, which is deleted at its end.
     private let files = Locked<[OverflowFile]>([])
     private let limit: Int
     private let flow: @Sendable (Bool) -> Void

@@ -7,8 +7,8 @@ internal import Bytes
 /// Reading throws `NETWORK_ERROR` if the connection ends before the answer does, and `CancellationError` if the reading task is
 /// cancelled. Cancelling, or dropping the stream, ends the connection.
 ///
-/// A reader that is slower than the network slows the server down. Where that is not possible, as with URLSession on Linux, up to 256 MiB
-/// wait for it on the disk; more is `ANSWER_TOO_LARGE`.
+/// A reader that is slower than the network slows the server down. Where that is not possible, as with URLSession on Linux, up to
+/// 256 MiB wait for it on the disk; more is `ANSWER_TOO_LARGE`.
 public final class AnswerStream: AsyncSequence, Sendable {
     private let read: @Sendable () async throws(TransportError) -> [UInt8]?
     private let cancel: @Sendable () -> Void
@@ -17,7 +17,8 @@ public final class AnswerStream: AsyncSequence, Sendable {
     ///
     /// - Parameters:
     ///   - read: Returns the next bytes, which are not empty; nil at the end. Throws if the exchange fails.
-    ///   - cancel: Ends the exchange, and a `read` that waits. The stream calls it when its reader is cancelled and when it is dropped.
+    ///   - cancel: Ends the exchange, and a `read` that waits. The stream calls it when its reader is cancelled and when the
+    ///     stream is dropped.
     public init(
         read: @escaping @Sendable () async throws(TransportError) -> [UInt8]?, cancel: @escaping @Sendable () -> Void
     ) {

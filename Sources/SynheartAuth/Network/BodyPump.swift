@@ -6,7 +6,7 @@ internal import Foundation
 /// A body's stream cannot be read, or returns other bytes than before.
 struct UnreadableBody: Error {}
 
-/// The app's stream did not answer in time, or its caller was cancelled.
+/// The app's stream did not answer in time, or the caller was cancelled.
 struct SilentBody: Error {}
 
 /// The temporary file of a body cannot be written, as on a full disk.
@@ -36,8 +36,8 @@ struct PieceReader {
     }
 }
 
-/// Reads a body a second time. It returns the last piece only if the body is the same as the first time. Without the last piece,
-/// the receiver has no complete body.
+/// Reads a body to send it. If the body was read before, returns the last piece only if both readings gave the same bytes. Without
+/// the last piece, the receiver has no complete body.
 struct CheckedReader {
     private let reader: PieceReader
     /// The result of the first reading; nil if this is the first reading.

@@ -13,29 +13,29 @@ public final class BodySource: Sendable {
 
     /// A body that is read from the streams that `open` makes.
     ///
-    /// - Parameter open: Makes a stream of the whole body that is not open yet. The SDK opens, reads and closes it on a thread that may
-    ///   block.
+    /// - Parameter open: Makes an unopened stream of the whole body. The SDK opens, reads and closes it on a thread that may block.
     public init(_ open: @escaping @Sendable () throws -> InputStream) { (original, copy) = (open, nil) }
 
     init(_ copy: BodyCopy, _ original: BodySource) { (self.original, self.copy) = (original.original, copy) }
 
-    /// The length of the body in bytes; nil if the SDK has not read it. A transport that announces it (`Content-Length`) ensures
-    /// that a truncated body is not taken for a complete one.
+    /// The length of the body in bytes; nil for a source that the app made. A transport that announces it (`Content-Length`)
+    /// ensures that a truncated body is not taken for a complete one.
     public var length: Int64? { copy?.measure.count }
 
     /// An unopened stream of the complete body, for a transport. The app's stream is opened and read on one of a few threads of
     /// the SDK.
     ///
-    /// If the bytes are not the signed ones, the stream fails before its last bytes, or is not created. A transport opens the
-    /// body once, because it sends a request once. It must keep the source while it reads the stream: if both were released
-    /// together, the receiver would see the end of the body.
+    /// If the bytes are not the signed ones, the stream stops before its last bytes, or is not created. A transport opens the
+    /// body once, because it sends a request once. It must keep the source while it reads the stream: without the source, a
+    /// stream that stopped would seem to end there.
     ///
-    /// - Parameter limit: How long the app may take to open its stream, the wait for a thread included.
+    /// - Parameter limit: How long the app may take to open its stream, and outside Apple's systems to read it, the wait for a
+    ///   thread included.
     public func open(within limit: Duration = .seconds(30)) async throws -> InputStream {
         try await send(within: limit).takeStream()
     }
 
-    /// Starts sending the body. The source keeps it.
+    /// Starts sending the body. The source keeps the result.
     func send(within limit: Duration) async throws -> SentBody {
         guard copy?.beginsNow() ?? true else { throw UnreadableBody() }
         let body = try await SentBody.make(self, within: limit)
@@ -79,7 +79,7 @@ final class BodyCopy: Sendable {
     /// The source that the transport opens.
     var source: BodySource { BodySource(self, original) }
 
-    /// Whether this is the first opening.
+    /// Notes an opening. Returns whether it is the first one.
     func beginsNow() -> Bool {
         state.withLock { state in
             defer { state.isOpened = true }

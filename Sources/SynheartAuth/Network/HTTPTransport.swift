@@ -24,7 +24,7 @@ extension HTTPTransport {
 
 /// One HTTP request.
 public struct TransportRequest: Sendable, Hashable {
-    /// The method, upper-case.
+    /// The method. `SynheartAuth.send` converts it to upper case under scheme 1.
     public let method: String
     /// The absolute URL.
     public let url: String
@@ -40,7 +40,8 @@ public struct TransportRequest: Sendable, Hashable {
     public let deadline: Duration
     /// The most bytes of the answer's body, unless it is streamed.
     public let maximumAnswer: Int
-    /// Whether the body of a 2xx or 3xx is ``TransportResponse/stream`` instead of bytes. The deadline then ends with the answer's head.
+    /// Whether the body of a 2xx or 3xx is ``TransportResponse/stream`` instead of bytes. The deadline then ends with the answer's
+    /// head.
     public let streamsAnswer: Bool
 
     /// The usual limit of an answer: 4 MiB.
@@ -85,7 +86,7 @@ public struct TransportRequest: Sendable, Hashable {
         self.streamsAnswer = streamsAnswer
     }
 
-    /// This request with another method, headers, deadline, and source of the body if it has one.
+    /// This request with another method, headers and deadline, and with this source of the body unless it is nil.
     func with(
         method: String, headers: HeaderFields, deadline: Duration, bodySource: BodySource? = nil
     ) -> TransportRequest {
@@ -122,7 +123,7 @@ public struct TransportResponse: Sendable, Hashable {
     }
 
     /// This answer with its body as a stream, if the request asked for one and the status is below 400. A transport may answer
-    /// such a request with bytes.
+    /// such a request with bytes. Otherwise the answer unchanged.
     package func streamed(for request: TransportRequest) -> TransportResponse {
         guard request.streamsAnswer, stream == nil, status < 400 else { return self }
         return TransportResponse(status: status, headers: headers, stream: AnswerStream(body))

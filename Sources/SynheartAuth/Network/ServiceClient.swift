@@ -33,7 +33,7 @@ struct ServiceClient: Sendable {
     /// The longest exchange from which the SDK learns the clock.
     static let longestRoundTrip = Duration.seconds(60)
 
-    /// The result of an exchange, and its information about the clock, also after a failure.
+    /// The result of an exchange, and what the answer says about clock and rotation, also if it is a refusal.
     struct Outcome: Sendable {
         let result: Result<Response, SynheartAuthError>
         let offset: ClockOffset?
@@ -66,8 +66,8 @@ struct ServiceClient: Sendable {
         let receivedAt = clock.wallMilliseconds
         let roundTrip = clock.continuous - sentAt
         let serverTime = ServiceVerdict.serverTime(answer)
-        // The offset assumes that the way back took half of the round trip. That is a bad guess for a long one, such as of a
-        // process that was suspended meanwhile.
+        // The offset assumes that the way back took half of the round trip. That is a bad guess for a long round trip, such
+        // as of a process that was suspended meanwhile.
         let offset = serverTime.flatMap { time in
             roundTrip > Self.longestRoundTrip
                 ? nil : ClockOffset(serverTime: time, receivedAt: receivedAt, roundTrip: roundTrip)

@@ -4,8 +4,8 @@
 
     /// Whether a request may use a connection that already served another one.
     enum ConnectionReuse {
-        /// Never: if the server has closed the connection, libcurl sends the request again (`Curl_retry_request`), whatever its method
-        /// is. No option of URLSession prevents that.
+        /// Never: if the server has closed the connection, libcurl sends the request again (`Curl_retry_request`), whatever its
+        /// method is. No option of URLSession prevents that.
         static func isSafe(for method: String) -> Bool { false }
     }
 

@@ -8,11 +8,11 @@ internal import Foundation
 
 /// A transport over URLSession. It sends each request once.
 ///
-/// URLSession sends a request again by itself in three cases, and the second copy may take effect too. After a redirect or an
-/// authentication challenge, the 3xx or the 401 is returned. The third case is a reused connection that the server has closed
-/// meanwhile: URLSession repeats idempotent requests, and libcurl repeats any request. So requests that would be repeated get
-/// their own session with a new connection. That is each request on Linux, and PUT and DELETE on Apple's systems. Over the app's
-/// own session Apple's URLSession may still repeat a PUT or a DELETE, which the service then refuses as a replay.
+/// URLSession sends a request again by itself in three cases, and the second copy may take effect too. In two of them, a redirect
+/// and an authentication challenge, this transport returns the 3xx or the 401 instead. The third case is a reused connection that
+/// the server has closed meanwhile: Apple's URLSession repeats idempotent requests, and libcurl repeats any request. So each
+/// request on Linux, and each PUT and DELETE on Apple's systems, gets its own session with a new connection. Over the app's own
+/// session Apple's URLSession may still repeat a PUT or a DELETE, which the service then refuses as a replay.
 ///
 /// swift-corelibs-foundation (Linux) stops the process if an answer ends within its head. A host that sends to untrusted servers
 /// must use its own transport.
@@ -43,9 +43,9 @@ public final class URLSessionTransport: HTTPTransport {
 
     /// A transport with sessions of this configuration.
     ///
-    /// On Linux the configuration must have no cache. When a task is cancelled that has just begun, swift-corelibs-foundation
-    /// stops the process: it looks into the cache on another queue, and the task may have left its session by then (its issue
-    /// 3296).
+    /// On Linux the configuration must have no cache. Otherwise swift-corelibs-foundation stops the process when a task is
+    /// cancelled right after its start: it looks into the cache on another queue, and the task may have left its session by then
+    /// (issue 3296 there).
     init(_ configuration: URLSessionConfiguration) {
         shared = Self.open(configuration)
         self.configuration = configuration
@@ -74,7 +74,7 @@ public final class URLSessionTransport: HTTPTransport {
         guard let url = URL(string: request.url), url.absoluteString == request.url else {
             throw TransportError("the URL has characters that must be escaped", isUnsendable: true)
         }
-        // Apple's URLSession refuses such a body as too large; that of Linux reports a file as unreadable.
+        // Apple's URLSession refuses a GET with a body as too large; that of Linux reports the body's file as unreadable.
         if request.method.uppercased() == "GET",
             !request.body.isEmpty || request.bodyFile != nil || request.bodySource != nil
         {
@@ -161,7 +161,7 @@ final class URLSessionExchanges: NSObject, URLSessionDataDelegate {
                 running.withLock {
                     $0[identifier] = Exchange(continuation: continuation, limit: limit, streams: streams)
                 }
-                // A cancellation before the previous line found no exchange to end.
+                // A cancellation before the exchange was stored found nothing to end, so check again.
                 guard !Task.isCancelled else { return self.stop(task, Self.cancelled) }
                 task.resume()
             }
@@ -172,7 +172,8 @@ final class URLSessionExchanges: NSObject, URLSessionDataDelegate {
 
     private static let cancelled = Result<TransportResponse, TransportError>.failure(TransportError("cancelled"))
 
-    /// Ends an exchange without an answer. The task is cancelled before its caller continues, because the caller then releases the body.
+    /// Ends an exchange without an answer. The task is cancelled before its caller continues, because the caller then releases the
+    /// body.
     private func stop(_ task: URLSessionTask, _ result: Result<TransportResponse, TransportError>) {
         let exchange = running.withLock { $0.removeValue(forKey: task.taskIdentifier) }
         task.cancel()
@@ -194,7 +195,7 @@ final class URLSessionExchanges: NSObject, URLSessionDataDelegate {
         _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
-        // With a password the request would be sent again.
+        // Give the server no password: with one, URLSession would send the request again.
         answerChallenge(challenge, of: task, in: session, completionHandler)
     }
 

@@ -16,7 +16,7 @@ internal import Foundation
 /// flock belongs to the open file, which a forked child shares with its parent. A child must neither keep nor end its parent's
 /// lock:
 /// - close-on-exec closes the descriptor in a program that the child executes;
-/// - a fork handler closes it in a child that does not execute a program;
+/// - a fork handler closes it in every child that libc's `fork` creates;
 /// - `release` unlocks before it closes. That also ends the share of a child that was created without libc's `fork`. In such a
 ///   child, `release` only closes.
 final class FileLock: StorageLock {

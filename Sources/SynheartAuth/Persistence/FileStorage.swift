@@ -1,10 +1,10 @@
-/// Records as files: one for each app, mode 0600, in a directory of mode 0700. A file's name is the hash of the app id.
+/// Records as files: one for each app, mode 0600, in a directory of mode 0700. A file is named after the hash of the app id.
 ///
 /// The default on Linux, in `$XDG_STATE_HOME/synheart-auth`, else in `$HOME/.local/state/synheart-auth`.
 public struct FileStorage: RecordStorage {
     private let directory: PrivateDirectory
 
-    /// Records in this directory. The first record creates it.
+    /// Records in this directory. The first write or lock creates it.
     public init(directory: String) { self.directory = PrivateDirectory(path: directory) }
 
     /// The directory, as given.
@@ -22,7 +22,7 @@ public struct FileStorage: RecordStorage {
     /// The version of the file: every write creates a new file.
     public func versions(of name: RecordName) -> VersionProbe? { directory.versions(of: Self.file(name)) }
 
-    /// Writes a temporary file, fsync, rename, and fsync of the directory.
+    /// Replaces the file atomically: temporary file, fsync, rename, fsync of the directory.
     public func write(_ bytes: [UInt8], to name: RecordName) throws(StorageError) {
         try withStorageError { () throws(PrivateDirectory.Failure) in
             try directory.write(bytes, to: Self.file(name))

@@ -12,7 +12,7 @@ internal import Foundation
 
 /// A file without a name. Its bytes are read once, in order, and are deleted with it.
 ///
-/// Unchecked: its owner has a lock.
+/// Unchecked: the owner uses it only under a lock.
 final class OverflowFile: @unchecked Sendable {
     private let descriptor: Int32
     private var (written, taken): (off_t, off_t) = (0, 0)
@@ -59,7 +59,7 @@ final class OverflowFile: @unchecked Sendable {
         return true
     }
 
-    /// The next bytes; nil if they cannot be read.
+    /// The next bytes; nil if there are none, or if they cannot be read.
     func next() -> [UInt8]? {
         var piece = [UInt8](repeating: 0, count: Int(min(off_t(Self.pieceSize), written - taken)))
         var count = -1

@@ -15,7 +15,7 @@ internal import Foundation
 struct PrivateDirectory: Sendable {
     let path: String
 
-    /// The failure of a system call.
+    /// The failure of a system call, or of a check that `call` then names.
     struct Failure: Error, Sendable {
         let call: String
         let number: Int32
@@ -28,8 +28,8 @@ struct PrivateDirectory: Sendable {
     /// The largest file, 256 KiB. A larger one is not the SDK's.
     static let maximumSize = 256 * 1024
 
-    /// The bytes of a file; nil if there is none. Refuses files that others can read or write, links, and everything that is not
-    /// a regular file, because opening a FIFO would wait for its writer.
+    /// The bytes of a file; nil if there is none. Refuses links, everything that is not a regular file, files of another user or
+    /// that others can access, and files that are too large. Opens without blocking, because a FIFO would wait for its writer.
     func read(_ name: String) throws(Failure) -> [UInt8]? {
         let descriptor = open(path + "/" + name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard descriptor >= 0 else {
@@ -48,17 +48,17 @@ struct PrivateDirectory: Sendable {
         return try read(descriptor, Int(information.st_size))
     }
 
-    /// A probe of a file's version, which changes whenever the file, its mode or its owner does. It returns nil if the file does
-    /// not exist, no longer has this name, or has a mode that `read` would refuse. It does not check the owner.
+    /// A probe of a file's version, which changes whenever the file, its mode or its owner does. The probe returns nil if the file
+    /// did not exist at first, was removed or replaced, or has a type or mode that `read` refuses. It does not check the owner.
     ///
     /// The probe holds the file open: a stat of an open file takes half as long as a stat by path, and signing a request takes
-    /// only forty times as long. So it does not notice that a parent directory was renamed.
+    /// only as long as forty such stats. So the probe does not notice that a parent directory was renamed.
     func versions(of name: String) -> VersionProbe {
         let file = OpenFile(path + "/" + name)
         return { file.version }
     }
 
-    /// A probe of the version of a file that `mark` has not marked. Creates the file if absent.
+    /// A probe of a file's version. The probe returns nil once `mark` has marked the file. Creates the file if absent.
     func versions(ofEmpty name: String) -> VersionProbe {
         let file = OpenFile(path + "/" + name, O_CREAT)
         return { file.emptyVersion }
@@ -81,7 +81,7 @@ struct PrivateDirectory: Sendable {
     func write(_ bytes: [UInt8], to name: String) throws(Failure) {
         try ensureExists()
         let (temporary, descriptor) = try makeTemporary(of: name)
-        // Closing ends the lock that protects the temporary file from `remove`, so close it after the rename.
+        // Closing ends the lock that protects the temporary file from `remove`, so close the descriptor after the rename.
         defer { close(descriptor) }
         do throws(Failure) {
             try write(bytes, descriptor)
@@ -134,8 +134,8 @@ struct PrivateDirectory: Sendable {
 
     private static let temporaryAttempts = 100
 
-    /// Locks a new file. Returns whether it still has its name. On a file system without locks, `remove` deletes no temporary
-    /// files.
+    /// Locks a new temporary file. Returns false if `remove` has locked or deleted it. Ignores that a file system has no locks:
+    /// there `remove` deletes no temporary files.
     func isOurs(_ descriptor: Int32) -> Bool {
         if flock(descriptor, LOCK_EX | LOCK_NB) != 0, errno == EWOULDBLOCK { return false }
         var information = stat()
@@ -145,7 +145,7 @@ struct PrivateDirectory: Sendable {
     /// Removes a temporary file unless a writer has locked it.
     private func removeLeftover(_ file: String) throws(Failure) -> Bool {
         let descriptor = open(file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
-        // The file is a link, or is already gone.
+        // For example, the file is a link or is already gone.
         guard descriptor >= 0 else { return false }
         defer { close(descriptor) }
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { return false }
@@ -168,7 +168,7 @@ struct PrivateDirectory: Sendable {
         return try FileLock.take(path + "/" + name)
     }
 
-    /// Creates the directory with mode 0700. Refuses one that others can access, without repairing it.
+    /// Creates the directory with mode 0700. Refuses one of another user, or that others can access, without repairing it.
     func ensureExists() throws(Failure) {
         if mkdir(path, mode_t(0o700)) != 0, errno != EEXIST {
             guard errno == ENOENT else { throw Failure(call: "mkdir", number: errno) }
@@ -262,11 +262,11 @@ private final class OpenFile: Sendable {
 
     deinit { if descriptor >= 0 { close(descriptor) } }
 
-    /// The version; nil once the file has lost its name by removal or replacement.
+    /// The version; nil in the cases that `PrivateDirectory.versions(of:)` lists.
     var version: RecordVersion? { information.map(Self.version) }
 
-    /// The version of an empty file; nil for any other. No other file has this number while this one is open. It does not include
-    /// the time of change, because setting the file's protection class changes that time.
+    /// The version of an empty file; nil for any other. No other file has the same inode number while this one is open. The version
+    /// does not include the time of change, because setting the file's protection class changes that time.
     var emptyVersion: RecordVersion? {
         guard let information, information.st_size == 0 else { return nil }
         return RecordVersion(

@@ -4,14 +4,14 @@ internal import Foundation
 
 /// Keeps one small record for each app.
 ///
-/// Calls may block. The SDK makes them one at a time, on a separate thread, and waits 30 seconds. After that it abandons the
-/// call, and makes no other call of this kind until it returns.
+/// All calls except `versions` may block. The SDK makes them one at a time, on a separate thread, and waits 30 seconds. After that
+/// it abandons the call, and makes no other call of this kind until the call returns.
 public protocol RecordStorage: Sendable {
     /// Reads the record. On a locked device the result must be unavailable, never absent.
     func read(_ name: RecordName) -> StorageReading
 
-    /// A probe that tells within microseconds, and without blocking, whether the record has changed since the probe was made; nil
-    /// if the storage has none. After a change it may return nil. It avoids reading the record again.
+    /// A probe of the record's version, so that the SDK need not read an unchanged record again; nil if the storage has none. The
+    /// probe answers within microseconds, without blocking. After a change it returns another version, or nil.
     func versions(of name: RecordName) -> VersionProbe?
 
     /// Replaces the record atomically and durably.
@@ -24,7 +24,7 @@ public protocol RecordStorage: Sendable {
     func setAside(_ bytes: [UInt8], of name: RecordName) throws(StorageError)
 
     /// Throws unless canaries prove that the storage works: one is read back with its data, and a new one is written. The SDK
-    /// calls it before it believes that a record is absent or damaged.
+    /// calls this before it believes that a record is damaged, or that it is absent after an error with `saysAbsent`.
     func checkCanary(of name: RecordName) throws(StorageError)
 
     /// Takes a lock that all processes sharing the storage respect; nil if another holder has it. A process that dies loses its
@@ -53,7 +53,7 @@ extension RecordStorage {
     }
 }
 
-/// The current version of something; nil if it is unknown.
+/// Returns the current version of a record or a file; nil if it is unknown.
 public typealias VersionProbe = @Sendable () -> RecordVersion?
 
 /// Distinguishes successive versions of a record.

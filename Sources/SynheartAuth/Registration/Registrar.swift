@@ -1,11 +1,11 @@
 internal import AuthContract
 
-/// The attempts at a registration. It holds no lock between them, so that another process or a reset can run.
+/// Runs the attempts at a registration. Holds no lock between them, so that another process or a reset can run.
 struct RegistrationCycle: Sendable {
     let context: IdentityContext
     let backOff: BackOff
 
-    /// Registers from any state. The result is registered or pending.
+    /// Registers from any state. The result is registered, already registered or pending.
     func run() async throws(SynheartAuthError) -> Registration {
         var start: Duration?
         do throws(SynheartAuthError) {
@@ -87,7 +87,8 @@ struct Registrar: Sendable {
         return reference == waiting.key.reference && context.clock.continuous < waiting.challenge.goodUntil
     }
 
-    /// Returns the existing registration, or clears what an interrupted operation left, so that a registration can begin.
+    /// Returns the existing or pending registration. If there is none, clears what an interrupted operation or a lost key left, and
+    /// returns nil: a registration can begin.
     func settleLeftovers() async throws(SynheartAuthError) -> Registration? {
         var record = try await context.ledger.load()
         if case .reset = record.journal {
@@ -113,7 +114,7 @@ struct Registrar: Sendable {
         try await context.ledger.apply(.wiped)
     }
 
-    /// Asks for the decision on a pending registration.
+    /// Asks for the decision on a pending registration. If the key is lost, drops the registration and returns nil.
     private func settlePending(_ record: IdentityRecord) async throws(SynheartAuthError) -> Registration? {
         guard let deviceID = record.deviceID, let status = try await statusOfPending(record) else {
             try await context.ledger.apply(.registrationFailed(forgetsKey: true))
@@ -178,13 +179,13 @@ struct RegistrationFailure: Error {
         self.pause = pause
     }
 
-    /// The app demands the key's own attestation, and only a new key can name a new challenge.
+    /// The failure if only the key's own attestation would do, but it names a used challenge. The next attempt makes a new key.
     static func keyAttestationSpent(_ error: SynheartAuthError) -> RegistrationFailure {
         RegistrationFailure(
             error: error, remedy: RetryTable.row(of: .keyAttestationSpent).remedy, forgetsKey: true)
     }
 
-    /// Whether another attempt follows, with a new challenge.
+    /// Whether another attempt may follow, with a new challenge.
     var isRetried: Bool { [.backOff, .newChallenge, .attestAgain].contains(remedy) }
 }
 

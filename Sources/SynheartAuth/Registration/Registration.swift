@@ -2,7 +2,7 @@
 public struct Registration: Sendable, Hashable {
     /// The status of the device.
     public enum Status: String, Sendable, Hashable, CaseIterable {
-        /// This call registered it.
+        /// This call registered it, or learned that the service has approved it.
         case registered
         /// It was registered before. Nothing was sent.
         case alreadyRegistered

@@ -27,7 +27,7 @@ struct RegistrationAttempt: Sendable {
         return try await run(Candidate(challenge: challenge, key: try await makeKey(challenge)))  // step 3
     }
 
-    /// The rest of an attempt.
+    /// Runs the rest of an attempt, from step 4.
     func run(_ candidate: Candidate) async throws(RegistrationFailure) -> Registration {
         let (challenge, key) = (candidate.challenge, candidate.key)
         let nonce = BindingNonce(challenge: challenge.bytes, publicKeyText: key.publicKey.base64)  // step 4
@@ -66,7 +66,8 @@ struct RegistrationAttempt: Sendable {
         return SigningKey(reference: reference, publicKey: publicKey, mayBeKnown: false, isAttestationSpent: false)
     }
 
-    // The service may have registered this key. If asked with the same key again, it returns the same device id.
+    // The key of an earlier attempt, if it can be used again. The service may have registered it, and then returns the same device
+    // id for it. A key that was never sent is not used again if its hardware attestation names the earlier challenge.
     private func keyOfEarlierAttempt() async throws(RegistrationFailure) -> SigningKey? {
         do throws(SynheartAuthError) {
             guard case .registration(let reference, let isSent) = try await context.ledger.load().journal,
@@ -97,7 +98,7 @@ struct RegistrationAttempt: Sendable {
         }
     }
 
-    /// The answer, and the service's time if the answer names it.
+    /// Sends the registration. Returns the answer, and the service's time if the answer names it.
     private func send(
         _ evidence: AttestationEvidence, _ key: SigningKey, _ challenge: UnexpiredChallenge, _ nonce: BindingNonce
     ) async throws(RegistrationFailure) -> (RegisterResponse, UnixTime?) {
@@ -148,7 +149,10 @@ struct RegistrationAttempt: Sendable {
         return RegistrationFailure(error: error, forgetsKey: true)
     }
 
-    /// - Parameter time: The service's time. The device's clock may be off by more than the SDK may learn.
+    /// Records the service's answer. Throws if it is `rejected`.
+    ///
+    /// - Parameter time: The service's time; nil if the answer does not name it. Then the device's clock decides, which may be off
+    ///   by more than the SDK may learn.
     private func persist(
         _ response: RegisterResponse, at time: UnixTime?
     ) async throws(RegistrationFailure) -> Registration {

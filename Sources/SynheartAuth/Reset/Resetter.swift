@@ -22,8 +22,9 @@ struct Resetter: Sendable {
         context.log.event(.identityReset, device: deviceID)
     }
 
-    /// Records that the reset has begun. If the disk is full, it continues without the record: a reset needs no space, and frees
-    /// some. If it is then interrupted, the record still names a key, and the next launch finds that the key is gone.
+    /// Writes to the record that the reset has begun. If the disk is full, the reset continues without that: it needs no space, and
+    /// frees some. If it is interrupted after it deleted the key, the record still names the key, and the next launch finds that
+    /// the key is gone.
     private func begin(
         _ record: IdentityRecord, _ reason: ResetReason
     ) async throws(SynheartAuthError) -> IdentityRecord {
@@ -46,8 +47,8 @@ struct Resetter: Sendable {
         try await context.ledger.clear()
     }
 
-    /// Tells the service, best effort: 204, `NOT_REGISTERED` and `DEVICE_REVOKED` mean done. When offline, the row stays until an
-    /// operator or the key's age ends it.
+    /// Tells the service, best effort: 204, `NOT_REGISTERED` and `DEVICE_REVOKED` mean done. If the service cannot be reached, it
+    /// keeps its row of the device until an operator or the key's age ends it.
     private func tellService(_ record: IdentityRecord) async {
         guard record.deviceID != nil, let key = record.key,
             context.ledger.isOurs(record)

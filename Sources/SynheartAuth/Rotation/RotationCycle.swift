@@ -12,7 +12,8 @@ struct RotationGoal: Sendable, Hashable {
     }
 }
 
-/// Up to three attempts at a rotation while the service cannot be reached. It holds no lock between them.
+/// Runs up to three attempts at a rotation, while the service or the attestation provider cannot answer. Holds no lock between
+/// them.
 struct RotationCycle: Sendable {
     let context: IdentityContext
     let goal: RotationGoal
@@ -43,8 +44,8 @@ struct RotationCycle: Sendable {
         }
     }
 
-    /// The rotation that another process finished while this one waited for the lock. After a compromise it is not enough: the
-    /// record does not show why the other one rotated.
+    /// The rotation that another process finished while this one waited for the lock; nil if there is none. After a compromise, or
+    /// to rebind, it is never enough: the record does not show why the other process rotated.
     private func rotationOfAnother(since before: IdentityRecord) async throws(SynheartAuthError) -> KeyRotation? {
         guard RotationGoal().covers(goal) else { return nil }
         let now = try await context.ledger.load()

@@ -10,8 +10,8 @@ struct RotationEvidence: Sendable {
     var usesNewHandle = false
 }
 
-/// Gets evidence for a rotation: an assertion by the stored App Attest key, or a new App Attest key if that is gone; on Android a
-/// token, a chain, or both.
+/// Gets evidence for a rotation: on iOS an assertion by the stored App Attest key, or an attestation of a new one if that key is
+/// gone; on Android a token, a chain, or both.
 struct RotationEvidenceStep: Sendable {
     let context: IdentityContext
 
@@ -78,7 +78,7 @@ struct RotationEvidenceStep: Sendable {
         }
     }
 
-    /// The handle in the journal: persisted before its first use.
+    /// The handle in the journal, or else a new one, persisted before its first use; nil if the provider needs none.
     private func newHandle() async throws(SynheartAuthError) -> String? {
         if case .rotation(let pending) = try await context.ledger.load().journal, let handle = pending.newHandle {
             return handle.id

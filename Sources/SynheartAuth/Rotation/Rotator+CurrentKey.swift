@@ -14,7 +14,7 @@ extension Rotator {
     private static let longestOverlap: Int64 = 3600
 
     /// The current key according to the status, requested with the old key, or with the new one if the old one is refused or lost;
-    /// nil if both are refused.
+    /// nil if both are refused, or the old one is refused and the new one lost.
     ///
     /// If no key can assert as the status demands, the result is the key whose signature the service accepts. That may be the old
     /// key during its overlap.
@@ -34,7 +34,7 @@ extension Rotator {
                 switch error.code {
                 case .server(ErrorCode.invalidSignature.rawValue): continue
                 case .server(ErrorCode.invalidAssertion.rawValue), .server(ErrorCode.assertionRequired.rawValue):
-                    // The service judges an assertion after the signature.
+                    // The service judges an assertion after the signature, so it has accepted the signature of this key.
                     return CurrentKey(
                         thumbprint: record.reference(alias)?.thumbprint, rotatedAt: nil, serverTime: error.serverTime,
                         overlap: Self.longestOverlap)

@@ -3,15 +3,16 @@ internal import Bytes
 
 /// Replaces the key. The caller holds the operation lock. Meanwhile requests are signed with the old key.
 ///
-/// A copy of a sent rotation may arrive late. So the pending key stays the same until the service has answered. The SDK deletes
-/// it only if the service names another key at a time when no copy can be accepted any more.
+/// A copy of a sent rotation may arrive late. So the pending key stays the same until the service has answered. A rotation
+/// drops it only if no copy can be accepted any more: each was refused, or the service names the old key when all are too old.
 struct Rotator: Sendable {
     let context: IdentityContext
 
     /// The seconds for which the service may accept a copy: ten minutes after its timestamp, and five more for clock differences.
     static let lifeOfACopy: Int64 = 15 * 60
 
-    /// One attempt. Afterwards the identity is in `registered`, whatever the outcome.
+    /// Makes one attempt. Afterwards the identity is in `registered`, or in `keyInvalid` if its key is lost, unless the record
+    /// cannot be written.
     func attempt(_ goal: RotationGoal) async throws(SynheartAuthError) -> KeyRotation {
         let record = try await prepare()
         do throws(SynheartAuthError) {
@@ -25,7 +26,7 @@ struct Rotator: Sendable {
     private func rotate(_ goal: RotationGoal, _ record: IdentityRecord) async throws(SynheartAuthError) -> KeyRotation {
         var record = record
         if case .rotation(let leftover) = record.journal, leftover.isRefused || leftover.hasOpenRebind {
-            // Do not send a refused key again. The service knows which key is current.
+            // Do not send a refused key, or a copy with a new App Attest key, again. Ask the service first which key is current.
             if let rotation = try await settle(leftover, record), leftover.covers(goal) { return rotation }
             record = try await prepare()
         }
@@ -54,7 +55,7 @@ struct Rotator: Sendable {
         return record
     }
 
-    /// Sends the rotation, and sends it again with evidence if the service demands it.
+    /// Sends the rotation, and sends it again with evidence if the service demands it. If it rebinds, sends evidence at once.
     private func exchange(_ record: IdentityRecord, rebinds: Bool) async throws(SynheartAuthError) -> UnixTime {
         guard let deviceID = record.deviceID else { throw SynheartAuthError(.notRegistered, "no device id") }
         let evidence = RotationEvidenceStep(context: context)
@@ -143,13 +144,14 @@ struct Rotator: Sendable {
         return KeyRotation(deviceId: record.deviceID?.text ?? "", effectiveAt: time)
     }
 
-    /// Ends a failed attempt: either the rotation took effect after all, or the old key stays active and the pending key is kept.
+    /// Ends a failed attempt. Returns the rotation if it took effect after all. Otherwise throws: the old key stays active, unless
+    /// it is lost, and the pending key is kept while a copy may still arrive.
     private func resolve(_ error: SynheartAuthError) async throws(SynheartAuthError) -> KeyRotation {
         let record = try await context.ledger.load()
         guard case .rotation(let pending) = record.journal, record.identity == .active else { throw error }
         switch error.code {
         case .rotationFailed, .keyInvalidated, .server(ErrorCode.invalidSignature.rawValue):
-            // The current key may no longer be accepted. The service says which key is current.
+            // The service may no longer accept the current key. Ask it which key is current.
             if pending.lastCopy != nil {
                 if let rotation = try await settle(pending, record) { return rotation }
             } else if error.code == .keyInvalidated, let key = record.key {
@@ -169,8 +171,9 @@ struct Rotator: Sendable {
         return .keyLost
     }
 
-    /// Asks the service which key is current. If it is the new one, confirms the rotation. If it is the old one, returns nil, and
-    /// abandons the pending key if no copy can arrive. If it is neither, another party rotated.
+    /// Asks the service which key is current. If it is the new one, confirms the rotation. If it is the old one and no copy can
+    /// arrive, abandons the pending key and returns nil. Otherwise throws `ROTATION_FAILED`: a copy may still arrive, or the
+    /// current key is neither of the two, because another party rotated.
     private func settle(
         _ pending: PendingRotation, _ record: IdentityRecord
     ) async throws(SynheartAuthError) -> KeyRotation? {
@@ -206,8 +209,8 @@ struct Rotator: Sendable {
             try await context.ledger.apply(.rotationCopiesSent(before: serverTime))
             lastCopy = serverTime
         }
-        // If no sent copy may still take effect, there is nothing to wait for. Without the service's time, the result
-        // is uncertain.
+        // If no sent copy may still take effect, there is nothing to wait for. Without the service's time, assume that
+        // one may.
         let remaining: Int64 =
             if let lastCopy {
                 serverTime.map { (lastCopy + Self.lifeOfACopy + overlap) - $0 } ?? 1

@@ -47,7 +47,7 @@ struct PlatformRuntime: Sendable {
         return json.text()
     }
 
-    /// Loads a key, or creates it. Only one thread of one process does so at a time, so that all callers get the stored key.
+    /// Loads a key, or creates it. Only one thread of one process creates it at a time, so that all callers get the stored key.
     private func loadOrCreate(_ alias: KeyAlias) throws -> DevicePublicKey {
         if let key = try keyStore.load(alias) { return key }
         return try Self.creation.withLock { _ in
@@ -180,7 +180,7 @@ extension KeyAlias {
 }
 
 extension RuntimeHost {
-    /// The platform's parts behind C's types. Malformed text is a failure.
+    /// The platform's parts behind C's types. Malformed text is a failure; `keyExists` returns 0 for it.
     init(_ runtime: PlatformRuntime) {
         @Sendable func name(_ text: Text) -> String? { CText.string(text).flatMap { $0.isEmpty ? nil : $0 } }
         @Sendable func status(_ isDone: Bool?) -> Int32 { isDone == true ? 0 : 1 }

@@ -15,7 +15,7 @@ package struct RuntimeHost: Sendable {
     let secureLoad: @Sendable (Text, Text) -> NewText
     let secureDelete: @Sendable (Text, Text) -> Int32
 
-    /// A host's own functions, in the order in which the runtime lists them.
+    /// The functions, in the order in which the runtime lists them.
     package init(
         generateKey: @escaping @Sendable (Text) -> NewText,
         signBytes: @escaping @Sendable (Text, Octets, Int) -> NewText,

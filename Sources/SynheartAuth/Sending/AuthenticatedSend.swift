@@ -3,8 +3,8 @@ internal import Bytes
 
 /// Signs a request, sends it, and recovers once from each refusal, as ``RetryTable`` says.
 ///
-/// The SDK applies a verdict of the auth service. It confirms a verdict of another origin by a status request: a compromised
-/// backend must not make a device give up its identity.
+/// The SDK applies a verdict of the auth service. If another origin says that the identity is invalid, the SDK confirms that by a
+/// status request: a compromised backend must not make a device give up its identity.
 struct AuthenticatedSend: Sendable {
     let identity: DeviceIdentity
     let request: TransportRequest
@@ -200,7 +200,7 @@ struct AuthenticatedSend: Sendable {
         return .read(measure.digest)
     }
 
-    /// Applies a demand to rotate. Only the auth service can make one.
+    /// Records a demand to rotate. Only the auth service can make one.
     private func applyDemands(of answer: TransportResponse) async {
         guard isAuthOrigin, let demand = ServiceVerdict.rotationDemand(answer.headers) else { return }
         _ = try? await context.ledger.apply(.rotationDemanded(demand))
@@ -212,7 +212,7 @@ struct AuthenticatedSend: Sendable {
             || request.headers.contains("Idempotency-Key")
     }
 
-    /// The refusal in an answer; nil for an app's own 4xx.
+    /// The refusal in an answer, if the SDK may have to react to it; nil for every other answer, such as an app's own 4xx.
     private func verdict(_ answer: TransportResponse) -> SynheartAuthError? {
         guard [400, 401, 403, 409, 421].contains(answer.status), ServiceVerdict.refusal(answer) != nil else {
             return nil
@@ -240,7 +240,8 @@ struct AuthenticatedSend: Sendable {
         guard try await context.ledger.load().clockOffset != before || isLate else { throw verdict.unlearnableClock }
     }
 
-    /// The verdict, if the auth service confirms it; else nil.
+    /// The error to throw: the verdict, or the failure of the status request that should confirm it; nil if the status does not
+    /// confirm it.
     ///
     /// If a reset has ended the identity that signed, the status of the present one decides.
     private func confirmed(

@@ -11,7 +11,7 @@ package enum HostHeaders {
         "upgrade",
     ]
 
-    /// Fields of the signature, of either scheme.
+    /// Fields of the signature, of either scheme, except `Content-Digest`.
     static let signature = Set(
         [
             HeaderName.appID, HeaderName.deviceID, HeaderName.signature, HeaderName.timestamp, HeaderName.nonce,

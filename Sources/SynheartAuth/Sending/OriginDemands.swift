@@ -41,7 +41,7 @@ final class OriginDemands: Sendable {
         }
     }
 
-    /// The scheme that the origin accepted after it had refused the other one; nil if it never refused a scheme.
+    /// The scheme that the origin accepted after it had refused the other one; nil if there is none.
     func scheme(of origin: RequestOrigin) -> SignatureScheme? { origins.withLock { $0[origin]?.scheme } }
 
     /// Remembers the scheme that the origin accepts.

@@ -28,8 +28,8 @@ package enum RequestBody: Sendable {
     /// The threads for bodies that are read concurrently for their digests.
     static let threads = BoundedThreads(limit: 16)
 
-    /// Reads a stream once. It may take long, but each piece has the limit of a provider's call, because a body that hangs keeps
-    /// its thread.
+    /// Reads a stream once, for its length and digest. The whole stream may take long. But if no piece arrives in a period of 30
+    /// seconds, the reading is abandoned, because a body that hangs keeps its thread.
     static func measure(
         _ open: @escaping @Sendable () throws -> InputStream, _ sleeper: any Sleeper
     ) async throws(SynheartAuthError) -> BodyMeasure {
@@ -68,20 +68,20 @@ package enum RequestBody: Sendable {
         private var pieces = 0
         private var seen = 0
 
-        /// Records that a piece was read. Returns false if no further piece is wanted.
+        /// Records that the next piece is about to be read. Returns false if it is no longer wanted.
         mutating func go() -> Bool {
             pieces += 1
             return isWanted
         }
 
-        /// Whether a piece was read since the last call.
+        /// Whether the reading has moved on since the last call.
         mutating func hasMoved() -> Bool {
             defer { seen = pieces }
             return pieces != seen
         }
     }
 
-    /// A regular file. Opening a FIFO would wait for its writer.
+    /// The stream of a regular file. Other files are refused: opening a FIFO would wait for its writer.
     private static func open(_ path: String) throws(UnreadableBody) -> InputStream {
         let file = (path as NSString).resolvingSymlinksInPath
         guard let type = try? FileManager.default.attributesOfItem(atPath: file)[.type] as? FileAttributeType,

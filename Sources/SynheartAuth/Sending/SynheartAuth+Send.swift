@@ -3,28 +3,29 @@ public import AuthContract
 extension SynheartAuth {
     /// Signs a request, sends it, and returns the answer, whatever its status.
     ///
-    /// One `send` takes effect once: each signed copy is sent once. The call recovers once from each refusal that comes before a
+    /// One `send` takes effect once: each signed copy is sent once. The call recovers once from each failure that comes before a
     /// request is accepted: `CLOCK_SKEW` (learns the clock), `KEY_EXPIRED` (rotates), `KEY_INVALIDATED` (registers),
-    /// `ASSERTION_REQUIRED` (adds an App Attest assertion), and a rotation whose answer was lost. `NONCE_REPLAY` means that a
-    /// copy was accepted. The call then signs again only if a second effect does no harm: GET, HEAD, OPTIONS, PUT, DELETE, or a
-    /// request with `Idempotency-Key`.
+    /// `ASSERTION_REQUIRED` (adds an App Attest assertion), a lost App Attest key (binds a new one by a rotation), and a rotation
+    /// whose answer was lost. `NONCE_REPLAY` means that a copy was accepted. The call then signs again only if a second effect
+    /// does no harm: GET, HEAD, OPTIONS, PUT, DELETE, or a request with `Idempotency-Key`.
     ///
-    /// `DEVICE_REVOKED` is thrown with recovery `reset`: registering automatically would undo a revocation. `MISDIRECTED_REQUEST` is thrown
-    /// as a configuration error that names the origin.
+    /// `DEVICE_REVOKED` is thrown with recovery `reset` if the auth service confirms it: registering automatically would undo a
+    /// revocation. `MISDIRECTED_REQUEST` is thrown as a configuration error that names the origin.
     ///
     /// - Parameters:
     ///   - request: A request to the auth service or to one of `Configuration.origins`. Redirects are not followed. Its deadline
     ///     bounds the whole call; if the answer is streamed, until its head. A file or a source as the body needs scheme 2; it is
-    ///     read twice, for its digest and to be sent. The headers must not include those that the transport writes (`Host`,
-    ///     `Content-Length`, `Transfer-Encoding`, `Connection`, …) or those of the signature.
+    ///     read for its digest, and again for each copy that is sent. The headers must not include those that the transport
+    ///     writes (`Host`, `Content-Length`, `Transfer-Encoding`, `Connection`, …) or those of the signature.
     ///   - appID: The app whose identity signs.
     ///   - scheme: nil for the scheme that the device signs with, which is the higher of `Configuration.scheme` and the device's
     ///     floor. Any other scheme is refused, because no call may change how others sign.
     ///   - asserting: Whether the request carries an App Attest assertion from the start. Without it, the SDK adds one where the
     ///     service demands it, and remembers for which paths.
     /// - Throws: `SIGNING_FAILED` for another origin, another scheme or a forbidden header, `NETWORK_ERROR` if no answer came by
-    ///   the deadline, `ANSWER_TOO_LARGE` if the answer is larger than the request allows. ``SynheartAuthError/mayHaveHappened``
-    ///   says whether the request may have taken effect. After `CancellationError` it may have taken effect, too.
+    ///   the deadline, `ANSWER_TOO_LARGE` if the answer is larger than the request allows, and the failure if a recovery did not
+    ///   help. ``SynheartAuthError/mayHaveHappened`` says whether the request may have taken effect. After `CancellationError` it
+    ///   may have taken effect, too.
     public func send(
         _ request: TransportRequest, appID: String, scheme: SignatureScheme? = nil, asserting: Bool = false
     ) async throws -> TransportResponse {
@@ -55,8 +56,8 @@ extension SynheartAuth {
             appID: appID, scheme: scheme, method: method, url: url, body: body, asserting: asserting)
     }
 
-    /// The signature headers of a request whose body is a file, under scheme 2. The file is read in pieces for its digest, and must not
-    /// change until it is sent.
+    /// The signature headers of a request whose body is a file, under scheme 2. The file is read in pieces for its digest, and must
+    /// not change until it is sent.
     ///
     /// - Throws: `SIGNING_FAILED` as above, if the device signs under scheme 1, and if the file cannot be read.
     public func sign(appID: String, method: String, url: String, bodyFile: String) async throws -> SignedHeaders {
@@ -89,8 +90,8 @@ extension SynheartAuth {
         try await forCaller { () async throws(SynheartAuthError) in try await identity(appID).token(audience) }
     }
 
-    /// Finishes an interrupted rotation, and rotates a key that is due. `send` and `registerDevice` do both in the background if
-    /// `Configuration.rotatesAutomatically` is set.
+    /// Finishes an interrupted rotation, and rotates a key that is due. `send`, and `registerDevice` on a registered device, do
+    /// both in the background if `Configuration.rotatesAutomatically` is set.
     public func maintain(appID: String) async throws {
         try await forCaller { () async throws(SynheartAuthError) in try await identity(appID).maintain() }
     }

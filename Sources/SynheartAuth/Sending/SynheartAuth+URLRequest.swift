@@ -24,10 +24,10 @@ extension DeviceAuthenticating {
         request.replaceSignature(signed)
     }
 
-    /// Signs a request in place under scheme 2, whose body is a file, as `URLSession.uploadTask(with:fromFile:)` sends it. The file
+    /// Signs a request in place, under scheme 2. Its body is a file, as `URLSession.uploadTask(with:fromFile:)` sends it. The file
     /// is read in pieces for its digest, and must not change until it is sent.
     ///
-    /// - Throws: `SIGNING_FAILED` as above, and if the file cannot be read.
+    /// - Throws: `SIGNING_FAILED` as above, if the device signs under scheme 1, and if the file cannot be read.
     public func sign(
         _ request: inout URLRequest, appID: String, bodyFile: String
     ) async throws {
@@ -39,12 +39,12 @@ extension DeviceAuthenticating {
         request.replaceSignature(signed)
     }
 
-    /// Signs a request, sends it and returns its answer, as `URLSession.data(for:)` does, and recovers as ``DeviceAuthenticating/send(_:appID:scheme:asserting:)``
-    /// does. Redirects are not followed: a 3xx is the answer.
+    /// Signs a request, sends it and returns its answer, as `URLSession.data(for:)` does, and recovers as
+    /// ``DeviceAuthenticating/send(_:appID:scheme:asserting:)`` does. Redirects are not followed: a 3xx is the answer.
     ///
     /// - Parameters:
     ///   - request: A request to the auth service or to one of `Configuration.origins`, its body in `httpBody`. Its
-    ///     `timeoutInterval` bounds the whole call.
+    ///     `timeoutInterval`, or an hour if that is less, bounds the whole call.
     ///   - appID: The app whose identity signs.
     ///   - scheme: nil for the scheme that the device signs with; any other is refused.
     ///   - asserting: Whether the request carries an App Attest assertion from the start.
@@ -74,7 +74,7 @@ extension DeviceAuthenticating {
 }
 
 extension URLRequest {
-    /// Removes what an earlier signature of either scheme left.
+    /// Removes the fields of an earlier signature of either scheme, except `Content-Digest`, and sets these.
     fileprivate mutating func replaceSignature(_ signed: SignedHeaders) {
         for name in HostHeaders.signature { setValue(nil, forHTTPHeaderField: name) }
         for (name, value) in signed.fields { setValue(value, forHTTPHeaderField: name) }

@@ -70,7 +70,7 @@ final class IdentityContext: Sendable {
 
     func error(_ error: KeyStoreError) -> SynheartAuthError { .keyStore(error, configuration.keyStore.protection) }
 
-    /// The key under this alias, if it is the referenced one; nil if the referenced key is lost.
+    /// The public half of the referenced key; nil if the key is lost.
     func publicKey(_ reference: IdentityRecord.KeyReference) async throws(SynheartAuthError) -> DevicePublicKey? {
         do throws(KeyStoreError) {
             let key = try await keys(.loadKey) { store throws(KeyStoreError) in try store.load(reference.alias) }
@@ -86,7 +86,7 @@ final class IdentityContext: Sendable {
         }
     }
 
-    /// Deletes a key, best effort. If the hardware refuses, the alias is abandoned.
+    /// Deletes a key, best effort. If the key store refuses, the key stays until a new key of the same name replaces it.
     ///
     /// - Throws: If the key store does not answer: a late deletion must not hit a new key of the same name.
     func deleteKey(_ alias: KeyAlias) async throws(SynheartAuthError) {
@@ -94,7 +94,7 @@ final class IdentityContext: Sendable {
         try checkKeyStore()
     }
 
-    /// Calls the service, and learns its clock from the answer, best effort.
+    /// Calls the service. Learns its clock and records its demand to rotate from the answer, best effort.
     func call(
         _ route: Route, headers: [(name: String, value: String)] = [], body: [UInt8] = [],
         deadline: Duration = .seconds(30)
@@ -117,7 +117,7 @@ final class IdentityContext: Sendable {
         case asDemanded
         /// If the service demands one, by this key: a rotation whose answer was lost may have bound it.
         case asDemandedBy(IdentityRecord.AttestationKey)
-        /// Never: the body has its evidence, or there is no key for assertions.
+        /// Never: the body has its evidence, or no key can assert.
         case never
 
         var key: IdentityRecord.AttestationKey? { if case .asDemandedBy(let key) = self { key } else { nil } }
@@ -130,7 +130,7 @@ final class IdentityContext: Sendable {
     ///   - body: The body.
     ///   - record: The identity that signs.
     ///   - alias: The key that signs.
-    ///   - deadline: The limit of each exchange.
+    ///   - deadline: The limit of each exchange, and of each wait for running requests with assertions.
     ///   - asserting: Whether the request may carry an assertion.
     ///   - beforeSending: Runs before each copy leaves, with its timestamp.
     func signedCall(

@@ -27,7 +27,7 @@ struct IdentityLedger: Sendable {
             // Write the move at once: a later version of the app may no longer name the alias.
             return try await apply(move)
         } catch {
-            // On a full disk, signing goes on. The next load tries again.
+            // If the record cannot be written now, as on a full disk, signing goes on. The next load tries again.
             guard error.recovery == .retry else { throw error }
             return try IdentityReducer.reduce(record, move)
         }
@@ -114,7 +114,7 @@ struct IdentityLedger: Sendable {
         case operation, record
     }
 
-    /// Waits for running time and for the lock, at most two minutes.
+    /// Waits for running time, at most 30 seconds, and then for the lock, at most about two minutes.
     func lock(_ scope: LockScope) async throws(SynheartAuthError) -> HeldLock {
         let held = HeldLock(guarding: [keyCalls, calls], isOperation: scope == .operation)
         let time = runningTime.begin { held.expire() }

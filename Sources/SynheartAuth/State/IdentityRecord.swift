@@ -3,8 +3,8 @@ internal import AuthContract
 /// The persisted record of one identity. It never holds private keys, attestations or tokens.
 @dynamicMemberLookup
 struct IdentityRecord: Sendable, Hashable {
-    /// The service's knowledge of this device. The state does not determine it: in `registering` the device is pending, or it is
-    /// active and rotates.
+    /// The service's knowledge of this device. The state does not determine it: in `registering` it is `none` while a registration
+    /// is sent, `pending` until the service decides, and `active` during a rotation.
     enum Identity: String, Sendable {
         /// The device has no usable identity.
         case none
@@ -104,7 +104,7 @@ struct PendingRotation: Sendable, Hashable {
     /// The latest timestamp of the sent copies that may still take effect, or the service's time after they were sent if that is
     /// earlier; nil if there are none. The service refuses copies whose timestamp is too old.
     var lastCopy: UnixTime?
-    /// The service answered a copy with `ROTATION_FAILED`.
+    /// Whether the last attempt ended with `ROTATION_FAILED`. The next attempt then first asks the service which key is current.
     var isRefused = false
     /// The attestation provider's new handle, if the rotation replaces a lost one. It becomes the identity's handle with the
     /// rotation.

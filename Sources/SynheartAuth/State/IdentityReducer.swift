@@ -43,7 +43,7 @@ enum IdentityEvent: Sendable, Hashable {
     case keySuspected(IdentityRecord.KeyReference, Suspicion)
     /// The key has signed.
     case keyTrusted(KeyAlias)
-    // The key for assertions. Ignored unless it is still this one.
+    // The key for assertions. Ignored unless the record still names this key.
     case assertionKeySuspected(id: String, Suspicion)
     case assertionKeyTrusted(id: String)
     case assertionKeyLost(id: String)

@@ -10,7 +10,7 @@ public enum IdentityState: String, Sendable, Hashable, CaseIterable {
     case registering
     /// The identity is registered.
     case registered
-    /// The operating system reports that the key is gone.
+    /// The key is lost: the operating system reports that it is gone, or the record that names it is damaged.
     case keyInvalid
 }
 

@@ -2,7 +2,7 @@ internal import AuthContract
 
 /// Exponential back-off: `min(base * 2^attempt + random(0, jitter), maximum)` (RFC-AUTH-MOBILE-0001 section 12).
 ///
-/// ``RetryTable`` has the policies.
+/// The policies are defined next to ``RetryTable``.
 struct RetryPolicy: Sendable {
     let base: Duration
     let jitter: Duration

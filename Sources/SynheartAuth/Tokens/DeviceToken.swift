@@ -1,4 +1,4 @@
-/// A short-lived token that names the device: a JWT of type `synheart-device+jwt`.
+/// A short-lived token that names the device: a JWT, by default of type `synheart-device+jwt`.
 public struct DeviceToken: Sendable, Hashable {
     /// The JWT, a secret: until it expires, its holder passes for the device, unless the backend checks a signature too.
     public let token: String

@@ -29,7 +29,7 @@ struct SuspiciousAnswer: Error {
 }
 
 extension IdentityContext {
-    /// The error to throw for a failed use of a key: `KEY_INVALIDATED` only if the key is lost.
+    /// The error to throw for a failed use of a key: `KEY_INVALIDATED` only if the key is lost, or the record does not name it.
     ///
     /// - Parameters:
     ///   - failure: The key store's failure.

@@ -19,8 +19,8 @@ final class RecordSuspicions: Sendable {
 
     init(_ run: ProcessRun) { self.run = run }
 
-    /// Notes the suspicions in a record that was just read. If a suspicion appears after the first reading, it is of a concurrent
-    /// process, such as an extension, and gets the time of this reading.
+    /// Notes the suspicions in a record that was just read. One of another process that appears after the first reading comes from
+    /// a concurrent process, such as an extension, and gets the time of this reading. Those of the first reading get zero.
     func note(_ record: IdentityRecord) {
         let suspicions = Array(record.suspicions.values) + [record.attestationKey?.suspicion].compactMap { $0 }
         let now = run.now

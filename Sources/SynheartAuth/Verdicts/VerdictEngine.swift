@@ -1,8 +1,8 @@
 /// Decides whether a key or a record is lost (specification, *Key invalidation*).
 ///
-/// One failed call of the platform never ends an identity: phones return wrong answers while they boot, are locked or are low on
-/// memory. The engine is pure, and the Kotlin client uses the same table. Key stores and storages only classify their platform's
-/// answers and check canaries.
+/// One suspicious answer of the platform never ends an identity: phones return wrong answers while they boot, are locked or are
+/// low on memory. The engine is pure, and the Kotlin client uses the same table. Key stores and storages only classify their
+/// platform's answers and check canaries.
 enum VerdictEngine {
     /// The platform's answer.
     enum Answer: Sendable, Hashable, CaseIterable {
@@ -125,7 +125,7 @@ struct ProcessTime: Sendable, Hashable {
     let running: Duration
 }
 
-/// Reads this process's time from a monotonic clock.
+/// Reads this process's time from a monotonic clock. Each identity's context counts as a process.
 struct ProcessRun: Sendable {
     private let process = ProcessID.random()
     private let clock: any DeviceClock

@@ -20,11 +20,11 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 class SynheartASGI:
-    """Lets only verified requests reach an app. `identity(scope)` tells it who signed.
+    """Lets a request reach an app only if it is verified, or passes in observe mode. `identity(scope)` tells who signed.
 
     Args:
         exempt: raw paths that pass without a signature, such as `/healthz`. They are compared exactly.
-        threads: how many questions are asked at once. What waits longer than a question may take is refused with 503.
+        threads: how many questions are asked at once. A request that waits longer than one question may take is refused with 503.
     """
 
     def __init__(self, app: App, verifier: Verifier, *, exempt: Collection[str] = (), threads: int = 32) -> None:
@@ -55,7 +55,7 @@ class SynheartASGI:
         await self._app(scope, receive if is_socket or isinstance(body, Refusal) else _replayed(body, receive), send)
 
     async def _body(self, receive: Receive) -> Union[bytes, Refusal, None]:
-        """The whole body, None if the client left."""
+        """The whole body, a refusal if it is over the limit, None if the client left."""
         parts: List[bytes] = []
         size = 0
         while True:
@@ -87,7 +87,7 @@ class SynheartASGI:
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:
-    """The body that was read, then the disconnect."""
+    """Receives the body that was read, then what the server sends next, such as the disconnect."""
     waiting = [body]
 
     async def replayed() -> Message:

@@ -207,7 +207,7 @@ class _KeySet:
 
 
 def _keys(body: bytes) -> Optional[Dict[str, EllipticCurvePublicKey]]:
-    """The keys that can sign tokens, None if this is no key set. Keys of other types are skipped."""
+    """The keys that can sign tokens, None if this is no valid key set. Keys of other types are skipped."""
     try:
         listed = json.loads(body.decode())["keys"]
         if not isinstance(listed, list):

@@ -68,8 +68,8 @@ class Verification:
     """A request that may pass.
 
     Attributes:
-        identity: who signed it. None in observe mode, where the service would have refused it.
-        observed: the code that the service would have refused it with, in observe mode.
+        identity: who signed it. None if it passes only because its app is in observe mode.
+        observed: the code that the service would have refused it with, if it passes only because of observe mode; else None.
     """
 
     identity: Optional[Identity] = None
@@ -126,11 +126,11 @@ class Verifier:
         self._headers = {"Authorization": f"Bearer {credential}", "Content-Type": "application/json"}
         self._attempts = attempts
         self.body_limit = body_limit
-        # The longest that `verify` takes: attempts, and the pauses between them.
+        # The longest that `verify` takes, without look-ups of the service's name: attempts, and the pauses between them.
         self.longest = attempts * timeout + sum(_pause(attempt) for attempt in range(1, attempts))
 
     def verify(self, request: Incoming) -> Union[Verification, Refusal]:
-        """Judges a request. Call it once for each request: a second question is a replay. Blocks at most `longest` seconds."""
+        """Judges a request. Call it once for each request: a second question is a replay. Blocks at most `longest`, plus name look-ups."""
         name = str(uuid.uuid4())
         if not _is_framed(request):
             return refusal(400, "INVALID_REQUEST", "The body is not framed as the headers say.", name)
@@ -207,7 +207,7 @@ class Verifier:
 
 
 def identity(request: Mapping[str, Any]) -> Optional[Identity]:
-    """The device that signed, from an ASGI scope, a WSGI environ or Django's `request.META`. None in observe mode."""
+    """The device that signed, from an ASGI scope, a WSGI environ or Django's `META`. None if only observe mode lets it pass."""
     found = verification(request)
     return found.identity if found else None
 
@@ -297,7 +297,7 @@ def _passed(body: Mapping[str, Any], request: Incoming) -> Optional[Verification
 
 
 def assurance_of(members: Mapping[str, Any]) -> Optional[Mapping[str, Any]]:
-    """The member `assurance`, None if it has not its form."""
+    """The member `assurance`, None if it is malformed."""
     value = members.get("assurance")
     if not isinstance(value, dict) or not isinstance(value.get("app"), str) or not isinstance(value.get("key"), str):
         return None
@@ -320,7 +320,7 @@ def _question(request: Incoming, scheme: str, authority: str, name: str) -> Mapp
 
 
 def _is_framed(request: Incoming) -> bool:
-    """Whether the headers name one length, and it is the body's. Ambiguous framing allows request smuggling."""
+    """Whether the headers name no length, or one that is the body's. Ambiguous framing allows request smuggling."""
     lengths = values(request.headers, "content-length")
     if not lengths:
         return True

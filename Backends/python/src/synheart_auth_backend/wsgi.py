@@ -24,7 +24,7 @@ _MOVING_THE_PATH = ("HTTP_SCRIPT_NAME", "HTTP_PATH_INFO")
 
 
 class SynheartWSGI:
-    """Lets only verified requests reach an app. `identity(environ)` tells it who signed.
+    """Lets a request reach an app only if it is verified, or passes in observe mode. `identity(environ)` tells who signed.
 
     The server must give the raw request target, as `RAW_URI` or `REQUEST_URI`: gunicorn, uWSGI, mod_wsgi, waitress and werkzeug do.
 
@@ -65,7 +65,7 @@ class SynheartWSGI:
         return self._app(environ, start_response)
 
     def _body(self, environ: Environ) -> Union[bytes, Refusal]:
-        """The whole body. Bytes that no header frames are not read, and do not reach the app either."""
+        """The whole body, or a refusal. Bytes that no header frames are not read, and do not reach the app either."""
         length = environ.get("CONTENT_LENGTH") or ""
         is_chunked = bool(environ.get("HTTP_TRANSFER_ENCODING"))
         unframed = refusal(400, "INVALID_REQUEST", "The body is not framed as the headers say.", str(uuid.uuid4()))
@@ -93,7 +93,7 @@ class SynheartWSGI:
 
 
 def _lines(environ: Environ) -> List[Tuple[str, str]]:
-    """The headers in the question to the service.
+    """The header lines that the verifier needs.
 
     WSGI joins the lines of a header with commas. No header of a signed request has a comma in it, but for the dictionaries
     `Signature-Input` and `Signature`. So a comma in another header means that the header was repeated. Each part is sent to the

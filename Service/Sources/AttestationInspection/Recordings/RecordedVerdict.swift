@@ -5,9 +5,9 @@ package import Verification
 package struct RecordedVerdict: Sendable, Hashable {
     /// `verified`, `refused` or `could-not-check`.
     package let outcome: Verdict.Outcome
-    /// The stable code of the reason; nil for `verified`.
+    /// The stable code of the reason; nil for `verified`, and sometimes for `could-not-check`.
     package let code: String?
-    /// The check that refused; nil if no check refused.
+    /// The check that refused or could not be made, or the input that cannot be used; nil if there is none.
     package let step: String?
     /// The checks that lacked an input.
     package let unchecked: [String]

@@ -1,7 +1,7 @@
 package import StrictJSON
 package import Verification
 
-/// A refusal with all inputs to repeat it, as one JSON document (DocC article *Evidence*).
+/// A refusal with all inputs to repeat it, as one JSON document (DocC article *Recordings*).
 ///
 /// The document contains an input line of a batch, and the policy, the roots and the list of revoked keys that were in effect. It
 /// contains no secrets. But it identifies a device, so treat it as personal data.
@@ -105,7 +105,7 @@ package struct RecordingFile: Sendable {
     ) throws -> (format: EvidenceFormat, verdict: Verdict) {
         let fields = try JSONFields(.object(line), path: "input")
         let format: EvidenceFormat = try fields.choice("format")
-        // The service wrote the line, so the line's members override the policy.
+        // The service or the command line wrote the line, so the line's members override the policy.
         var options = options
         options.linePoliciesWin = true
         options.trustsLine = true

@@ -41,7 +41,7 @@ package struct AppleReceipts: ReceiptExchange {
         self.clock = clock
     }
 
-    /// Sends one request.
+    /// Exchanges a receipt in one request. Without a key for the App ID, nothing is sent.
     package func exchange(
         _ receipt: [UInt8], appID: AppleAppID, environment: AttestEnvironment
     ) async -> ReceiptAnswer {

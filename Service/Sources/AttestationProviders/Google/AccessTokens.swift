@@ -42,7 +42,7 @@ actor AccessTokens {
         self.logger = logger
     }
 
-    /// A token that is valid for some minutes.
+    /// A token, usually valid for some minutes. If a renewal failed, it may expire in 30 s.
     ///
     /// - Parameter rejected: a token that Google did not accept. Several callers with the same rejected token cause only one
     ///   request.
@@ -62,7 +62,7 @@ actor AccessTokens {
         }
     }
 
-    /// The cached token, if it has not expired: a failed renewal does not invalidate it.
+    /// The cached token, if it is valid for more than 30 s: a failed renewal does not invalidate it. Otherwise throws the error.
     private func usable(
         at now: UnixTime, else error: PlayIntegrityUnavailable
     ) throws(PlayIntegrityUnavailable) -> AccessToken {

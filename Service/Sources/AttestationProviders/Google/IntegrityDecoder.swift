@@ -82,7 +82,7 @@ final class IntegrityDecoder: Sendable {
             return judged(
                 try await send(request, subject, fresh, within: left - (ContinuousClock.now - start)), subject)
         } catch {
-            // The access token has its own back-off. A network failure may be retried.
+            // Only a network failure is retried here: requests for access tokens have their own back-off.
             return error.code == .network
                 ? .again(after: nil, else: .couldNotCheck(error)) : .done(.couldNotCheck(error))
         }

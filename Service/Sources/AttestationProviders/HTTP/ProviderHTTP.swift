@@ -26,7 +26,7 @@ package final class ProviderHTTP: Sendable {
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 32
         // The caller retries, because it knows the deadline.
         configuration.connectionPool.retryConnectionEstablishment = false
-        // The observer creates the spans. The client's own spans would be duplicates, and it would parse each URL
+        // The observer creates the spans. The client's own spans would be duplicates, and the client would parse each URL
         // again.
         configuration.tracing.tracer = nil
         client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
@@ -110,8 +110,8 @@ struct ProviderResponse: Sendable {
         headers.first { $0.name.lowercased() == header.lowercased() }?.value
     }
 
-    /// Seconds that the service asks to wait (RFC 9110 section 10.2.3). Nil for a date: then our own back-off
-    /// applies.
+    /// Seconds that the service asks to wait (RFC 9110 section 10.2.3). Nil without the header, and for a date: then our own
+    /// back-off applies.
     var retryAfter: Int64? { self["Retry-After"].flatMap(Int64.init(wholeSeconds:)) }
 }
 

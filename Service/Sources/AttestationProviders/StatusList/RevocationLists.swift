@@ -20,7 +20,7 @@ package struct RevocationSettings: Sendable {
 
 /// Google's lists of revoked attestation keys
 /// ([status](https://developer.android.com/privacy-and-security/security-key-attestation#certificate_status)), by source.
-/// They are fetched in the background, replaced atomically, and copied to disk.
+/// They are fetched in the background and replaced atomically. Lists from URLs are copied to disk.
 ///
 /// A list that cannot be read, or that lost all its entries, never replaces a good one.
 package actor RevocationLists {
@@ -78,8 +78,8 @@ package actor RevocationLists {
         return usable(source)
     }
 
-    /// Loads the copies of these sources from disk, and keeps their lists current from now on. Called at start with all sources
-    /// that apps name.
+    /// Loads the copies of these sources from disk. From now on, ``run(named:)`` keeps their lists current. Called at start with
+    /// all sources that apps name.
     package func keep(_ sources: some Sequence<String> & Sendable) async {
         for source in sources { _ = await isKnown(source) }
     }

@@ -25,8 +25,8 @@ package final class WebhookHTTP: WebhookTransport {
     }
 
     private static let maximumClients = 64
-    /// The largest body, in bytes, and the longest time that are read of a response. If the response ends within these bounds,
-    /// the connection can be reused.
+    /// The largest number of bytes that are read of a response's body, and the longest time for that. If the body ends within these
+    /// bounds, the connection can be reused.
     private static let maximumResponse = 16 * 1024
     private static let responseTime: Duration = .seconds(1)
 
@@ -35,7 +35,7 @@ package final class WebhookHTTP: WebhookTransport {
 
     /// A transport with its own connections.
     ///
-    /// - Parameter deadline: of one attempt, from the name to the end of the answer.
+    /// - Parameter deadline: the time limit of one attempt, from the lookup of the host to the end of the answer.
     package init(deadline: Duration = .seconds(10)) { self.deadline = deadline }
 
     package func post(_ request: WebhookRequest) async -> WebhookOutcome {

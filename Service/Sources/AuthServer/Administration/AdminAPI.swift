@@ -61,7 +61,7 @@ struct AdminAPI: Sendable {
         // The caller has a valid credential, so its body uses a separate budget.
         let room = BodyBudget(bytes: Self.maximumBody).share()
         let bytes = try await request.bytes(upTo: Self.maximumBody, within: room, over: connection)
-        // Decisions about a device need no body.
+        // Some calls need no body, such as the approval of a device.
         if bytes.isEmpty { return try JSONFields([:]) }
         try request.requireJSON()
         return try JSONFields(

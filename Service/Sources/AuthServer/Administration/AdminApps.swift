@@ -40,7 +40,7 @@ extension AdminAPI {
         try request.requireKnownSources(of: record, replacing: current)
         try request.requireKnownAudiences(of: record, replacing: current)
         try await requireOwnNames(of: record, replacing: current, request)
-        // The caller replaces the version that it read. Masked secrets are replaced by that version's secrets.
+        // Replace only the record that was read above: masked secrets were replaced by its secrets.
         let changed = try await usable {
             try await service.apps.change(record, ifStill: current, actor: request.actor)
         }
@@ -63,8 +63,8 @@ extension AdminAPI {
         return .noContent
     }
 
-    /// Several apps may share a package or an App ID, such as two channels of one app. But an administrator of a single app
-    /// must not create such a pair.
+    /// Several apps may share a package or an App ID, such as two channels of one app. But only a credential for all apps may
+    /// add a name that another app has.
     private func requireOwnNames(
         of record: AppRecord, replacing current: AppRecord, _ request: AdminRequest
     ) async throws {
@@ -137,7 +137,8 @@ extension AdminRequest {
 }
 
 extension AdminRequest {
-    /// Refuses a record that omits the demands while the app has some. It may be an older file, so only null lifts them.
+    /// Refuses a record without `keys.compromise` while the app has demands there. The record may be an older file, so only
+    /// null lifts the demands.
     fileprivate func requireLifted(_ demands: [KeyPolicy.Compromise], by record: AppRecord) throws(Refusal) {
         guard !demands.isEmpty, record.keys.compromises.isEmpty,
             body.optionalValue("keys")?.object?["compromise"] != .null

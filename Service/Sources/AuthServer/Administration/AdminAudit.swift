@@ -9,12 +9,12 @@ extension AdminRoute {
 }
 
 extension AdminAPI {
-    /// A page ends at 4 MiB, so it may have fewer events than `limit`. With a `code` of devices' events, it may have none, and the
-    /// next page still has some.
+    /// A page ends at 4 MiB, so it may have fewer events than `limit`. With a `code` of devices' events, it may have none although
+    /// later pages have some.
     ///
-    /// Only earlier events that match `app_id` and `device_id` decide whether a page is the last one, never events of other
-    /// apps. With `code`, `next_before` depends on the number of the log's last event, whatever its app is. `followAudit`
-    /// returns this number too.
+    /// Only earlier events that match `app_id`, `device_id` and `since` decide whether a page is the last one, never events of
+    /// other apps. With a `code` of devices' events, `next_before` depends on the number of the log's last event, whatever its app
+    /// is. `followAudit` returns this number too.
     func queryAudit(_ request: AdminRequest) async throws -> APIResponse {
         let limit = Int(try request.query.integer("limit", in: 1...1000) ?? 100)
         let app = try request.narrowedApp()
@@ -93,8 +93,8 @@ extension AdminAPI {
         }
     }
 
-    /// Refuses a position whose next event is only in an archive, because skipping events silently would lose them. 0 is the
-    /// oldest event that the log still has.
+    /// Refuses a position whose next event is only in an archive, because skipping events silently would lose them. 0 is never
+    /// refused: it means the oldest event that the log still has.
     func requireKept(after sequence: Int64) async throws {
         guard sequence > 0,
             let first = try await stores.audit.events(app: nil, device: nil, after: 0, limit: 1).first?.sequence,
@@ -153,7 +153,7 @@ extension AuditCheckResult {
         }
     }
 
-    /// The first changed event.
+    /// The first event that is changed, missing, or in an archive that is missing or changed; nil if none is known.
     fileprivate var firstBroken: Int64? {
         switch self {
         case .brokenLink(let sequence), .archiveMissing(let sequence), .archiveBroken(let sequence): sequence

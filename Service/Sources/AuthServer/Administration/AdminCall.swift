@@ -1,7 +1,7 @@
 internal import AuthContract
 package import StrictJSON
 
-/// One call of the admin API, over HTTP to a running service or directly on the store.
+/// One call of the admin API: over HTTP to a running service, from a console page, or directly on the store.
 package struct AdminCall: Sendable {
     /// The operation.
     package let route: AdminRoute

@@ -24,7 +24,8 @@ extension AdminAPI {
         return .json(object, status: 201)
     }
 
-    /// An empty or missing list must not widen a credential to all apps. Only `all_apps` does.
+    /// The scope that the body of a credential or webhook names. An empty or missing list must not mean all apps. Only
+    /// `all_apps` does.
     static func scope(_ body: JSONFields) throws -> CredentialScope {
         let apps = try Set((body.optionalStrings("apps") ?? []).map { try AppID($0) })
         let isForAll = try body.optionalBool("all_apps") ?? false
@@ -37,7 +38,7 @@ extension AdminAPI {
     func revokeCredential(_ request: AdminRequest) async throws -> APIResponse {
         let id = request.parameters["credential_id"] ?? ""
         let revoked = try await service.credentials.revoke(id, actor: request.actor)
-        // A retry after a timeout succeeds, because the credential is revoked.
+        // Revoking a revoked credential succeeds, so that a caller can retry after a timeout.
         let isKnown = try await stores.credentials.credential(id) != nil
         guard revoked || isKnown else {
             let reason = "there is no credential \(id)"
@@ -72,7 +73,7 @@ extension AdminAPI {
 }
 
 extension Credential {
-    /// The members in a list: never the secret or its hash.
+    /// The members in an answer, without the secret and its hash.
     package var administrationJSON: JSONObject {
         JSONObject([
             ("id", .string(id)), ("name", .string(name)), ("role", .string(role.rawValue)),

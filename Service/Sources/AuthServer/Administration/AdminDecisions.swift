@@ -3,11 +3,11 @@ internal import AuthService
 internal import StrictJSON
 
 extension AdminAPI {
-    /// The most devices of one call. The command line sends more calls.
+    /// The most devices of one call. For more devices, the command line makes several calls.
     static let maximumDecisions = 100
 
-    /// Decides about many devices of an app, one after another. Each change has its own audit event, so a call that is repeated
-    /// after a failure changes only the remaining devices.
+    /// Decides about many devices of an app, one after another. Each change is saved with its own audit event, so a call with the
+    /// same decision after a failure changes only the remaining devices.
     func decideDevices(_ request: AdminRequest) async throws -> APIResponse {
         try request.body.allowOnly("decision", "with", "devices", "dry_run")
         let appID = try request.appID()
@@ -49,7 +49,7 @@ enum DecisionName: String, CaseIterable, Sendable {
     case liftRotation = "lift-rotation"
     case lowerScheme = "lower-scheme"
 
-    /// The decision, with the body members of the call for one device.
+    /// The decision with these members: the body of a call for one device, or `with` of a call for many.
     func decision(with body: JSONFields, at now: UnixTime) throws -> DeviceDecision {
         switch self {
         case .approve:
@@ -81,8 +81,8 @@ enum DecisionName: String, CaseIterable, Sendable {
 
     private static let maximumWait: Int64 = 31_536_000
 
-    /// The time by which a key must be rotated. A repeated call can name the same time, and then makes the same
-    /// demand.
+    /// The time by which a key must be rotated. A repeated call makes the same demand only with `by`, because `within_seconds`
+    /// counts from the time of the call.
     private static func time(_ body: JSONFields, at now: UnixTime) throws -> UnixTime {
         let within = try body.optionalInteger("within_seconds", in: 0...maximumWait)
         guard let by = try body.optionalString("by") else { return now + (within ?? 86_400) }

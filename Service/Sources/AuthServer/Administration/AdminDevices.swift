@@ -11,8 +11,9 @@ extension AdminAPI {
         if query.deviceID == nil, query.deviceHash == nil, query.status != .pending {
             query.appID = try request.narrowedApp()
         } else {
-            // The store filters by the credential's apps, so it decodes no device of another app. The search may pass over rows
-            // of other apps. For pending devices, their number is bounded for each app.
+            // A credential for some apps need not name one of them here. The store filters by the credential's apps, so it
+            // decodes no device of another app. The search may pass over rows of other apps, but the number of pending
+            // devices of each app is bounded.
             query.appID = try request.namedApp()
             query.scope = request.caller.scope
         }
@@ -65,7 +66,7 @@ extension AdminAPI {
 
     private func existingDevice(_ id: DeviceID, of app: AppID) async throws -> DeviceRecord {
         guard let device = try await service.administration.show(id, of: app) else {
-            // The log has no device ids. The caller already knows this id.
+            // The reason is for the log, which has no device ids. The hint is for the caller, who already knows the id.
             throw Refusal(.notFound, "no such device", hint: "\(app) has no device \(id)")
         }
         return device
@@ -95,8 +96,8 @@ extension DeviceQuery.PageToken {
 }
 
 extension DeviceRecord {
-    /// The device for operators, without receipts and keys. `app` decides whether its metric is flagged and whether its key
-    /// must rotate.
+    /// The device for operators, without receipts and keys. `app` decides whether the risk metric is flagged, and may demand a
+    /// rotation in addition to an operator's demand. Nil: only the operator's demand counts.
     func administrationJSON(_ app: AppRecord?, at now: UnixTime) -> JSONObject {
         let demand = app.map { rotationDemand(under: $0.keys, at: now) } ?? mustRotate
         let reason: JSONValue = demand.map { .string($0.reason.rawValue) } ?? .null

@@ -74,7 +74,7 @@ extension CountedVerdict.Member {
 private struct HistorySeries: Comparable {
     let texts: [CountedVerdict.Member: String]
     let total: Int64
-    /// The steps that are not 0.
+    /// The counts that are not 0, with the number of their step, from 0.
     let counts: [(step: Int, count: Int64)]
     /// The number of steps.
     let length: Int

@@ -3,7 +3,7 @@ internal import AuthService
 internal import Foundation
 internal import StrictJSON
 
-/// An authenticated caller.
+/// A caller of the admin API, and its rights.
 struct AdminCaller: Sendable {
     /// Its name in the audit log.
     let actor: String
@@ -15,21 +15,21 @@ struct AdminCaller: Sendable {
         scope = credential.scope
     }
 
-    /// A user who can open the store's files, with every right.
+    /// A user who can open the store directly. Such a user has every right.
     init(local actor: String) {
         self.actor = actor
         scope = .allApps
     }
 }
 
-/// An authorized request to the admin API.
+/// A request to the admin API by a caller whose role allows it. Each operation checks the access to its apps.
 struct AdminRequest: Sendable {
     let caller: AdminCaller
     let parameters: [String: String]
     let query: AdminQuery
     /// The members of the body; none if there is no body.
     let body: JSONFields
-    /// The version of the record to change.
+    /// The condition on the version of the record to change.
     var precondition = Precondition.none
     /// Whether the path is the route's `formerTemplate`.
     var isOnFormerPath = false
@@ -37,7 +37,7 @@ struct AdminRequest: Sendable {
     /// The actor in the audit log.
     var actor: String { caller.actor }
 
-    /// The app in the path.
+    /// The app in the path. The credential must be for it.
     func appID() throws -> AppID {
         let id = try AppID(parameters["app_id"] ?? "")
         try requireAccess(to: id)
@@ -76,7 +76,7 @@ struct AdminRequest: Sendable {
 }
 
 extension AdminRequest {
-    /// A call by an authorized caller that did not come over HTTP.
+    /// A call that is made within this process, by an authorized caller.
     init(_ call: AdminCall, by caller: AdminCaller) throws {
         self.init(
             caller: caller, parameters: call.parameters,
@@ -87,7 +87,7 @@ extension AdminRequest {
 }
 
 extension JSONFields {
-    /// One of a fixed set of words, that may be absent. The error lists the words.
+    /// One of a fixed set of words; nil if absent. The error lists the words.
     func word<Choice: RawRepresentable<String> & CaseIterable>(
         _ name: String, _ type: Choice.Type = Choice.self
     ) throws(ContractError) -> Choice? {
@@ -103,7 +103,7 @@ extension ContractError {
     }
 }
 
-/// The parameters of a query. Each must be known, and appear once.
+/// The parameters of a query. Each name must be known, and may appear only once.
 struct AdminQuery: Sendable {
     private var values: [String: String] = [:]
 
@@ -133,12 +133,12 @@ struct AdminQuery: Sendable {
         }
     }
 
-    /// A value, parsed by its type.
+    /// A value, parsed by `parse`; nil if absent.
     func value<Value>(_ name: String, _ parse: (String) throws -> Value) throws -> Value? {
         try values[name].map(parse)
     }
 
-    /// One of a fixed set of words.
+    /// One of a fixed set of words; nil if absent.
     func choice<Choice: RawRepresentable<String> & CaseIterable>(_ name: String, _ type: Choice.Type) throws -> Choice?
     {
         try value(name) { text in
@@ -147,7 +147,7 @@ struct AdminQuery: Sendable {
         }
     }
 
-    /// A number within a range.
+    /// A number within a range; nil if absent.
     func integer(_ name: String, in range: ClosedRange<Int64>) throws -> Int64? {
         try value(name) { text in
             guard let number = Int64(text), range.contains(number) else {

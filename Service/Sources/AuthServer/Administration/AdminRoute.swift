@@ -83,7 +83,7 @@ package enum AdminRoute: String, CaseIterable, Sendable {
     package var role: CredentialRole { row.role }
     /// The operation, in a few words.
     package var summary: String { row.summary }
-    /// Whether the route needs a credential for all apps, because its data belongs to no single app.
+    /// Whether the route needs a credential for all apps.
     package var concernsAllApps: Bool {
         switch self {
         case .addApp, .verifyAudit, .showAuditHead, .listCredentials, .createCredential, .revokeCredential,
@@ -112,7 +112,7 @@ package enum AdminRoute: String, CaseIterable, Sendable {
         throw Refusal(.notFound, "no such path")
     }
 
-    /// A path for the log, with parameter names in place of values; and the app and device of the path.
+    /// A path for the log, with parameter names in place of values, and the app and device of the path; nil: unknown or absent.
     static func logged(_ path: String?) -> (route: String?, app: AppID?, device: DeviceID?) {
         let path = String((path ?? "").prefix { $0 != "?" })
         for route in allCases {

@@ -104,7 +104,7 @@ extension AdminAPI {
         return webhook
     }
 
-    /// Refuses a webhook whose version changed meanwhile, or that the caller may no longer access.
+    /// Refuses a webhook whose current version does not match `If-Match`, or that the caller may no longer access.
     private static func requireStill(_ webhook: Webhook, for request: AdminRequest) throws(Refusal) {
         try request.precondition.check(webhook)
         guard request.mayAccess(webhook) else { throw unknownWebhook(webhook.id) }

@@ -5,7 +5,7 @@ internal import Verification
 
 extension AdminAPI {
     /// Judges one page of the app's devices under another record and under the current one; with the first page also the counts
-    /// of the history. A page without devices only says whether the record is valid, and has its policies. Nothing is changed,
+    /// of the history. With `limit` 0, the answer only says whether the record is valid, and has its policies. Nothing is changed,
     /// and no file or URL of the record is opened.
     func whatIf(_ request: AdminRequest) async throws -> APIResponse {
         try request.body.allowOnly("record", "limit", "cursor")

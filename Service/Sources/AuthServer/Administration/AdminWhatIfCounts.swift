@@ -6,7 +6,8 @@ extension AdminAPI {
     /// The largest number of lines about counts: those with the most verdicts.
     private static let maximumLines = 100
 
-    /// The decisions of a record about the requests and registrations that passed in the last 90 days.
+    /// What the proposed record decides about the requests and registrations that passed in the last 90 days, and how many of
+    /// them the present record decides otherwise.
     func countFindings(_ proposed: WhatIf, _ present: WhatIf, of app: AppID) async throws -> JSONObject {
         let (day, until) = (Int64(86_400), service.clock.now + 1)
         let since = until - VerdictHistory.hoursKept
@@ -75,7 +76,7 @@ private struct CountLine: Hashable {
 }
 
 extension CountedVerdict {
-    /// The verdict that the texts of a sum describe; nil: its kind is of a newer version.
+    /// The verdict that the texts of a sum describe; nil: the kind is unknown, such as one of a newer version.
     fileprivate init?(_ sum: VerdictSum) {
         guard let kind = sum.texts[.kind].flatMap(Kind.init(rawValue:)), let code = sum.texts[.code] else { return nil }
         self.init(

@@ -11,7 +11,7 @@ final class AuditFollowers: Sendable {
 
     private let count = Locked(0)
 
-    /// Whether one more caller may wait. If so, it must call `leave()` later.
+    /// Lets one more caller wait, unless too many wait already. If it returns true, the caller must call `leave()` later.
     func enter() -> Bool {
         count.withLock { count in
             guard count < Self.maximum else { return false }

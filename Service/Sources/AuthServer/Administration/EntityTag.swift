@@ -14,7 +14,7 @@ struct EntityTag: Sendable, Hashable, CustomStringConvertible {
         self.init(hashing: record.json(secrets: .plain))
     }
 
-    /// The tag of a device: its version, which counts the changes of its row.
+    /// The tag of a device: its version, which each `DeviceChange` increments. A `DeviceFact` or a last-seen time does not.
     init(_ device: DeviceRecord) { description = "\"\(device.version)\"" }
 
     /// The tag of a webhook's settings. Not its version, which each delivery increments.
@@ -41,7 +41,7 @@ enum Precondition: Sendable {
     case any
     case oneOf([String])
 
-    /// - Throws: `ContractError` if it is not a list of tags.
+    /// - Throws: `ContractError` if the values are neither `*` nor a list of at most 32 tags.
     init(_ values: [String]) throws(ContractError) {
         guard !values.isEmpty else {
             self = .none
@@ -72,10 +72,10 @@ enum Precondition: Sendable {
         if case .oneOf = self { true } else { false }
     }
 
-    /// Refuses a record whose version the header does not name.
+    /// Refuses a record if the header names versions, but not the record's version.
     func check(_ record: AppRecord) throws(Refusal) { try check(EntityTag(record), of: "\(record.appID)") }
 
-    /// Refuses a version that the header does not name.
+    /// Refuses a version if the header names other versions only.
     ///
     /// - Parameters:
     ///   - tag: the current version of the record.

@@ -1,14 +1,14 @@
 internal import AuthContract
 internal import AuthService
 
-/// The times of a question to the history: whole steps.
+/// The time span of a query of the history, in whole steps.
 struct HistorySpan: Equatable {
     let since: UnixTime
     let until: UnixTime
     /// Seconds of a step.
     let step: Int64
 
-    /// The largest number of steps if the step is chosen by default.
+    /// About the largest number of steps that a default step gives, unless that step is already a day.
     private static let defaultCount: Int64 = 180
     /// The largest number of steps: the minutes of 48 hours, and one more because the span may begin within a minute.
     private static let maximumCount = Int(VerdictHistory.minutesKept / VerdictHistory.minute) + 1

@@ -2,8 +2,8 @@ internal import AuthContract
 package import AuthService
 internal import StrictJSON
 
-/// The admin API without HTTP and credentials, for a process that has the store's files open, with the API's rules, bodies and
-/// refusals. The audit log names the actor given here.
+/// The admin API without HTTP and credentials, for a process that has opened the store itself. Rules, bodies and refusals are those
+/// of the API. The audit log names the actor given here.
 package struct LocalAdministration: Sendable {
     private let api: AdminAPI
     private let caller: AdminCaller

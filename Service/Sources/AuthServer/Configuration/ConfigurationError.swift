@@ -1,6 +1,6 @@
 /// The service refuses a configuration.
 package struct ConfigurationError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The setting at fault, named as in a file, such as `server.port`.
+    /// The setting at fault: its name in a file, such as `server.port`, its variable or its flag; `config` for a whole file.
     package let key: String
     /// The reason. It never contains the value of a secret.
     package let reason: String

@@ -29,7 +29,7 @@ package struct ConfigurationFile: Sendable {
 
     /// Reads a file's contents.
     ///
-    /// - Throws: `ConfigurationError` for a key that is unknown or repeated.
+    /// - Throws: `ConfigurationError` if the contents cannot be parsed, or if a key is unknown or repeated.
     package init(path: String, contents: [UInt8]) throws(ConfigurationError) {
         guard contents.count <= Self.maximumBytes else { throw ConfigurationError("config", "\(path) is too large") }
         guard let text = String(bytes: contents, encoding: .utf8) else {
@@ -96,7 +96,7 @@ package struct ConfigurationFile: Sendable {
             throw yamlError(error, text, path)
         }
         guard let node else { return (.object(JSONObject()), [:]) }
-        // The parser owns the anchors; nodes hold them weakly.
+        // Keep the parser alive: it owns the anchors, and nodes hold them weakly.
         defer { withExtendedLifetime(parser) {} }
         return (try value(node, at: "", path), KeyLines.of(node))
     }
@@ -156,7 +156,7 @@ package struct ConfigurationFile: Sendable {
 
     // MARK: Keys
 
-    /// Descends to the keys of the table. A name that leads to no key is unknown.
+    /// Descends to the keys of the table. A name that leads to no key is refused.
     private static func collect(
         _ value: JSONValue, at path: String, _ place: Place, into values: inout [String: JSONValue],
         seen: inout Set<String>
@@ -212,8 +212,8 @@ enum KeyName {
     private static let maximumLength = 40
     private static let maximumDigits = 3
 
-    /// The path, if each of its parts looks like a name. After a mistake such as a missing space after a colon, a part may be a
-    /// value.
+    /// The path, with a placeholder for each part that does not look like a name. After a mistake such as a missing space after a
+    /// colon, a part may be a value.
     static func shown(_ path: String) -> String {
         let names = path.split(separator: ".", omittingEmptySubsequences: false)
         return names.map { isName($0) ? String($0) : "(a name that is not shown)" }.joined(separator: ".")

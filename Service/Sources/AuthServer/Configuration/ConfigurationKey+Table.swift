@@ -229,7 +229,7 @@ extension ConfigurationKey {
                 "Devices that were deregistered or rejected for longer lose everything but the tombstone. Without it: none do."
             )
         case .database: .everyday(.text, default: "synheart-auth.sqlite", flag: "--database", "The SQLite database.")
-        // The URLs contain passwords.
+        // Secret, because the URLs may contain passwords.
         case .postgresql:
             .advanced(
                 .secret, flag: "--postgresql",

@@ -70,11 +70,11 @@ package enum ConfigurationKey: String, Sendable, CaseIterable {
         case text
         /// Text that is never shown. It may be in a file of its own, named by the same key with `_file` appended.
         case secret
-        /// A secret or a list of secrets. In the environment and in a file of its own, commas or white space separate them.
+        /// A secret or a list of secrets. In a text, such as a variable or a file of its own, commas or white space separate them.
         case secrets
         case boolean
         case integer(ClosedRange<Int64>)
-        /// A decimal number from 0 to 1. In YAML and in the environment it is text.
+        /// A decimal number from 0 to 1. Environment variables, and YAML numbers other than integers, are read as text.
         case share
         /// A list of texts. In the environment, commas separate them.
         case texts

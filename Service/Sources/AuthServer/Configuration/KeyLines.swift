@@ -11,7 +11,7 @@ enum KeyLines {
         return lines
     }
 
-    /// The lines of a JSON file. YAML includes JSON except for a few forms, for which no line is known.
+    /// The lines of a JSON file. A few forms of JSON are not YAML: in a file with such a form, no line is known.
     static func ofJSON(_ text: String) -> [String: Int] {
         guard let node = try? Yams.compose(yaml: text) else { return [:] }
         return of(node)

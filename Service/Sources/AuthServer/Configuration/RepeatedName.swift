@@ -2,8 +2,8 @@ internal import Yams
 
 /// A name that appears twice in one group of a configuration file: its path and both lines.
 ///
-/// Yams refuses such a text, reports only the first name's line and column, and builds no tree from which the path could be read.
-/// So each repeated name gets a unique prefix until the text can be parsed.
+/// Yams refuses such a text. Its error has neither the path nor the second line, and there is no tree that has them. So each
+/// repeated name gets a unique prefix until the text can be parsed.
 struct RepeatedName {
     let path: String
     let lines: [Int]
@@ -13,7 +13,8 @@ struct RepeatedName {
     /// line but not the path.
     private static let maximumAttempts = 8
 
-    /// The first repeated name that the parser finds; nil if the text cannot be parsed for another reason.
+    /// The first repeated name that the parser finds; nil if too many names are repeated, or if the text cannot be parsed for
+    /// another reason.
     static func find(in text: String) -> RepeatedName? {
         var text = text
         guard !text.contains(prefix) else { return nil }
@@ -21,7 +22,7 @@ struct RepeatedName {
             do {
                 let parser = try Parser(yaml: text)
                 let node = try parser.singleRoot()
-                // The parser owns the anchors; nodes hold them weakly.
+                // Keep the parser alive: it owns the anchors, and nodes hold them weakly.
                 defer { withExtendedLifetime(parser) {} }
                 return node.flatMap { find(prefix + "0-", in: $0, at: "", depth: 0) }
             } catch YamlError.duplicatedKeysInMapping(_, let context) {

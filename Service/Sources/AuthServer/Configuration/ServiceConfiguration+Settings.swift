@@ -45,7 +45,7 @@ extension ServiceConfiguration {
         }
     }
 
-    /// The rate limits of the service.
+    /// The rate limits of the service, the limit of live claims, and the size of the device cache.
     package var protection: ProtectionSettings {
         var protection = Self.protection
         protection.enrolment = rate(.enrolmentBurst, .enrolmentPerMinute)
@@ -59,7 +59,7 @@ extension ServiceConfiguration {
         return protection
     }
 
-    /// The origin at which clients reach the service.
+    /// The origin at which clients reach the service; nil if it is not set.
     package var publicOrigin: RequestOrigin? {
         get throws(ConfigurationError) {
             guard let text = text(.publicOrigin) else { return nil }
@@ -103,7 +103,7 @@ extension ServiceConfiguration {
         }
     }
 
-    /// Parses service keys; nil if one is malformed.
+    /// Parses service keys; nil if one is malformed or repeated, or if there are none or too many.
     package static func serviceKey(_ texts: [String]) -> ServiceKey? {
         let keys = texts.compactMap { Base64.standard.decode($0) }
         return keys.count == texts.count ? ServiceKey(keys) : nil
@@ -170,8 +170,8 @@ extension ServiceConfiguration {
         }
     }
 
-    /// Refuses inconsistent settings. Reading the settings includes this check, so that a service with inconsistent settings does
-    /// not start.
+    /// Refuses inconsistent settings. Reading the settings of the service includes this check, so that a service with inconsistent
+    /// settings does not start.
     func checkCombinations() throws(ConfigurationError) {
         guard !texts(.operationsHosts).isEmpty else {
             throw ConfigurationError(
@@ -196,7 +196,7 @@ extension ServiceConfiguration {
         _ = (try server, try publicOrigin, try otherOrigins, try serviceKey, try tracing)
     }
 
-    /// Refuses two listeners at one address.
+    /// Refuses two listeners at one address, and `metrics.host` without `metrics.port`.
     private func checkAddresses() throws(ConfigurationError) {
         guard !isGiven(.metricsHost) || isGiven(.metricsPort) else {
             throw ConfigurationError(

@@ -26,7 +26,7 @@ package struct ServiceConfiguration: Sendable {
         package let key: ConfigurationKey
         let value: JSONValue
         package let origin: Origin
-        /// The path of the file that holds a secret; nil: the secret is in `origin` itself.
+        /// The path of the file that holds a secret; nil: the value is in `origin` itself.
         package var secretFile: String?
 
         /// The value for display. A secret shows only that it is set.
@@ -50,7 +50,7 @@ package struct ServiceConfiguration: Sendable {
     private var settings: [ConfigurationKey: Setting] = [:]
     private var withheld: Set<ConfigurationKey> = []
 
-    /// Every setting, in the order of the table.
+    /// Every setting of the scope, in the order of the table.
     package var all: [Setting] { ConfigurationKey.allCases.compactMap { settings[$0] } }
 
     /// Merges the sources.
@@ -61,7 +61,8 @@ package struct ServiceConfiguration: Sendable {
     ///   - flags: the flags of the command line, as text.
     ///   - scope: the purpose. It decides which settings are read, and whether they must be complete.
     ///   - store: the folder of the credentials that systemd passes to the package's unit.
-    /// - Throws: `ConfigurationError` for an unknown key, a value of the wrong type, or values that exclude each other.
+    /// - Throws: `ConfigurationError` for an unknown variable, a value of the wrong type, a file that cannot be read, or settings
+    ///   that are incomplete or exclude each other.
     package init(
         file: ConfigurationFile? = nil, environment: [String: String] = [:],
         flags: [ConfigurationKey: [String]] = [:], for scope: Scope = .service,
@@ -112,7 +113,7 @@ package struct ServiceConfiguration: Sendable {
     /// Whether a secret is not set here, but systemd may pass it to the package's unit.
     package func isWithheld(_ key: ConfigurationKey) -> Bool { withheld.contains(key) && value(key).isNull }
 
-    /// A text setting; nil if it is not set.
+    /// A text setting; nil if it is not set or is a secret.
     package func text(_ key: ConfigurationKey) -> String? { key.kind.isSecret ? nil : value(key).string }
 
     // MARK: Sources
@@ -249,7 +250,7 @@ extension ConfigurationKey.Kind {
         }
     }
 
-    /// The number of a `share`; nil if the value is none.
+    /// The number of a `share`; nil if the value is not a decimal number from 0 to 1.
     static func share(_ value: JSONValue) -> Double? {
         let number: Double?
         switch value {

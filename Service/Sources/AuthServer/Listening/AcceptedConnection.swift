@@ -24,7 +24,7 @@ final class AcceptedConnection: ServerChildChannelValue {
 
     var channel: any Channel { parts.channel }
 
-    /// The channel, which the caller finishes.
+    /// Hands over the channel, which the caller must finish.
     func take() -> Parts {
         isHandled.store(true, ordering: .sequentiallyConsistent)
         return parts

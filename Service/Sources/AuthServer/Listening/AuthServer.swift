@@ -25,9 +25,9 @@ package struct AuthServer: Sendable {
 
     /// The addresses that the server listens at.
     package struct Addresses: Sendable {
-        /// `http://HOST:PORT` of the public listener, `https` behind TLS.
+        /// `http://HOST:PORT` of the public listener, `https` if it has a certificate.
         package let publicURL: String
-        /// `http://HOST:PORT` of the operations listener, `https` behind TLS.
+        /// `http://HOST:PORT` of the operations listener, `https` if it has a certificate.
         package let operationsURL: String
         /// `http://HOST:PORT` of the metrics listener; nil: no such listener.
         package let metricsURL: String?
@@ -37,7 +37,7 @@ package struct AuthServer: Sendable {
     ///
     /// - Parameters:
     ///   - service: the rules.
-    ///   - stores: the service's stores, for readiness and metrics.
+    ///   - stores: the service's stores, for readiness, metrics and the admin API.
     ///   - settings: addresses, limits, certificate.
     ///   - readiness: the checks of `/readyz`; nil: each store, the service key and the clock.
     ///   - metrics: counts; nil: metrics of this server alone.
@@ -65,8 +65,8 @@ package struct AuthServer: Sendable {
         self.metrics.describe(gauges)
     }
 
-    /// Changes limits, deadlines, connection bounds and certificate while the server runs. Everything else needs a new server.
-    /// Open connections keep their deadlines and their certificate.
+    /// Changes limits, deadlines, connection bounds, NAT64 prefixes and certificates while the server runs. Everything else needs a
+    /// new server. Open connections keep their header limits, deadlines, NAT64 prefixes and certificate.
     ///
     /// - Throws: `ConfigurationError` if the settings are refused. Then nothing has changed.
     package func apply(_ new: ServerSettings) throws(ConfigurationError) {
@@ -74,8 +74,8 @@ package struct AuthServer: Sendable {
         try live.apply(new)
     }
 
-    /// Listens until it is cancelled, or until SIGTERM or SIGINT if `stopsOnSignals`. Then it serves requests for
-    /// `ServerSettings.drain` more, and lets those in flight finish, for at most `ServerSettings.shutdown`.
+    /// Listens until it is cancelled, or until SIGTERM or SIGINT if `stopsOnSignals`. After the signal, it serves requests for
+    /// another `ServerSettings.drain`. Then it lets those in flight finish, for at most `ServerSettings.shutdown`.
     ///
     /// - Parameters:
     ///   - stopsOnSignals: whether SIGTERM and SIGINT stop the server: the first lets requests finish, the second does not.
@@ -116,7 +116,7 @@ package struct AuthServer: Sendable {
             certificate: tls.operations, listeners)
 
         // Shut down in reverse order: /readyz answers 503 while the drain lasts, the public listener finishes its requests, then
-        // the operations listener, and the background work writes its last changes.
+        // the other listeners, and the background work writes its last changes.
         var services: [ServiceGroupConfiguration.ServiceConfiguration] = [
             .init(
                 service: Background(
@@ -150,7 +150,7 @@ package struct AuthServer: Sendable {
         }
     }
 
-    /// The first signal lets requests finish. The second does not.
+    /// Runs the services. The first signal lets requests finish. The second does not.
     static func run(
         _ group: ServiceGroup, stopsOnSignals: Bool, _ onStopping: @escaping @Sendable (String) -> Void,
         _ onSecondSignal: @escaping @Sendable () -> Void
@@ -187,13 +187,13 @@ package struct AuthServer: Sendable {
             listener: responder, settings: live, connections: connections, certificate: certificate,
             stopping: stopping, malformed: malformed
         ).service(host: host, port: port, settings: live, logger: quietLogger) { channel, address in
-            // The operations listener answers until the process ends.
+            // Only the public listener must lose no request: the others still answer while it finishes.
             if name == "public" { stopping.began(listening: channel) }
             await listeners.listening(name, at: "\(scheme)://\(address)")
         }
     }
 
-    /// The logger of libraries. Its level is raised: libraries log addresses before both listeners are ready, and all their data
+    /// The logger of libraries. Its level is raised: libraries log addresses before all listeners are ready, and all their data
     /// at lower levels.
     private var quietLogger: Logger {
         var quiet = logger

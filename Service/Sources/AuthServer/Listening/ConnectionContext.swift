@@ -53,7 +53,7 @@ extension HTTPRequest {
 }
 
 extension RequestProvenance {
-    /// The origin and the destination of a request, as far as the peer is trusted.
+    /// The client address, scheme and authority of a request.
     ///
     /// `X-Forwarded-…` is used only if the peer is a trusted proxy.
     ///
@@ -70,7 +70,8 @@ extension RequestProvenance {
             return
         }
         let client = proxies.client(of: peer, forwardedFor: request.headerFields[values: .forwardedFor])
-        // The nearest proxy appended the last element. Some proxies do not set X-Forwarded-Host, and pass on the client's.
+        // The nearest proxy appended the last element. Some proxies do not set X-Forwarded-Host, and pass on the client's header,
+        // so `believed` checks the authority.
         let authority = Self.lastElement(request.headerFields[values: .forwardedHost]) ?? host
         self.init(
             address: proxies.contain(client)
@@ -80,7 +81,7 @@ extension RequestProvenance {
             authority: Self.believed(authority, isLocal: connection.isLocal && client.isLoopback))
     }
 
-    /// The authority; empty if a client on another machine names this machine.
+    /// The authority; empty if a client on another machine names a loopback host.
     private static func believed(_ authority: String, isLocal: Bool) -> String {
         guard !isLocal else { return authority }
         let claimsLoopback = (try? RequestOrigin(scheme: "http", authority: authority))?.isLoopback ?? false

@@ -33,13 +33,13 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private var isReplacing = false
 
     private struct Waiting {
-        /// Whether the client keeps the connection open after the response.
+        /// Whether the request allows the connection to stay open after the response.
         let keepsAlive: Bool
         /// Whether the answer has no body, whatever its head says.
         let isHead: Bool
         /// Whether the request asks for another protocol. The decoder stops after such a request.
         let changesProtocol: Bool
-        /// Whether the client sends the body only after `100 Continue`.
+        /// Whether the client still waits for `100 Continue` before it sends the body.
         var awaitsContinue: Bool
 
         /// Whether the connection can serve another request after this one. If the client never got its `100 Continue`, the next
@@ -144,13 +144,13 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
         waiting.first?.allowsNext != true || ((isQuiescing || stopping.hasBegun) && waiting.count == 1)
     }
 
-    /// Finishes the requests in flight, and accepts no others.
+    /// Ends the connection when the listener closes, but lets requests finish that are in flight or about to arrive.
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         guard event is ChannelShouldQuiesceEvent else { return context.fireUserInboundEventTriggered(event) }
         isQuiescing = true
         guard waiting.isEmpty else { return }
         switch deadline.phase {
-        // A load balancer opens a connection to send a request at once.
+        // Wait for the first request: a load balancer opens a connection to send one at once.
         case .opened: deadline.hasten(.seconds(1))
         // The request has begun to arrive.
         case .head: deadline.hasten(.seconds(2))
@@ -179,7 +179,7 @@ extension HTTPRequestHead {
 /// It keeps what the usual codec drops and the rules need: every `Host` line, and the exact target. A target in absolute form
 /// is kept too, and is refused later.
 enum WireTranslation {
-    /// The request; nil if two servers could parse it differently.
+    /// The request; nil if it is invalid, or if two servers could parse it differently.
     ///
     /// - Parameter scheme: `https` behind a TLS handler, else `http`.
     static func request(_ head: HTTPRequestHead, scheme: String) -> HTTPRequest? {

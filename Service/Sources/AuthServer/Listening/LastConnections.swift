@@ -7,7 +7,8 @@ internal import NIOCore
 #endif
 
 extension Channel {
-    /// Stops a listening socket from starting further handshakes, and returns when it has accepted every connection.
+    /// Stops a listening socket from starting further handshakes, and returns when it has accepted every connection, or after
+    /// about a second.
     ///
     /// When a listening socket is closed, Linux resets the connections that wait to be accepted and those in a handshake. Their
     /// clients see open connections and may have sent a request, which a load balancer must not repeat. So new SYN packets are
@@ -20,7 +21,8 @@ extension Channel {
             guard let socket = self as? any SocketOptionProvider, (try? await socket.dropNewHandshakes()) != nil else {
                 return
             }
-            // A handshake under way takes a round trip. An accepted connection moves to another event loop.
+            // Wait for three empty polls in a row: a handshake under way takes a round trip, and an accepted connection moves to
+            // another event loop.
             var polls = 0, emptyPolls = 0
             while emptyPolls < 3, polls < 100, (try? await Task.sleep(for: .milliseconds(10))) != nil {
                 polls += 1

@@ -45,7 +45,7 @@ final class OpenConnections: Sendable {
     /// Counts a new connection until it closes. Returns false if its peer already has its share.
     func admit(_ channel: any Channel) -> Bool {
         let address = IPAddress(channel.remoteAddress)
-        // A trusted proxy carries the requests of many clients.
+        // The connections of a trusted proxy have no limit of their own, because they carry the requests of many clients.
         let peer = address.flatMap { proxies.contain($0) ? nil : ClientAddress($0.description, nat64: settings.nat64) }
         guard take(peer) else {
             metrics.refusedConnection(listener: listener)

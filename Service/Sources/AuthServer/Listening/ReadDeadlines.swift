@@ -1,7 +1,7 @@
 internal import NIOCore
 internal import NIOHTTPTypes
 
-/// The time limits of a client.
+/// The time limits of a connection.
 package struct ReadDeadlines: Sendable {
     /// The limit between two requests of one connection.
     package var idle: Duration = .seconds(60)
@@ -32,7 +32,7 @@ final class ConnectionDeadline {
     private let body: TimeAmount
     private let answer: TimeAmount
     private(set) var phase = Phase.opened
-    /// Whether arriving bytes are discarded. The decoder no longer consumes them, so they would fill the memory.
+    /// Whether arriving bytes are discarded. The decoder no longer consumes them, so they would otherwise fill the memory.
     private(set) var ignoresInput = false
     private var deadline: NIODeadline
 
@@ -80,8 +80,8 @@ final class ConnectionDeadline {
     }
 }
 
-/// Closes a connection whose client is too slow. It is first in the pipeline, so that it sees the first byte of a request.
-/// `ExchangeHandler` moves the deadline on all later events.
+/// Closes a connection whose deadline is past. It comes before the HTTP decoder in the pipeline, so that it sees the first byte of
+/// a request. `ExchangeHandler` moves the deadline on all later events.
 final class DeadlineHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer

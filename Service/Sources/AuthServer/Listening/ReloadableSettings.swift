@@ -7,7 +7,7 @@ final class ReloadableSettings: Sendable {
     let bodies: BodyBudget
     private let certificates = Locked<Certificates>(Certificates())
 
-    /// The certificates of the listeners. Nil until the server runs, and for a listener without TLS.
+    /// The certificates of the listeners. Each is nil until the server runs, and for a listener without TLS.
     struct Certificates: Sendable {
         var server: TLSCertificate?
         var operations: TLSCertificate?
@@ -34,7 +34,7 @@ final class ReloadableSettings: Sendable {
 
     /// Applies the settings that can change while the server runs.
     ///
-    /// - Throws: `ConfigurationError` if the certificate cannot be used. In that case nothing changes.
+    /// - Throws: `ConfigurationError` if a certificate cannot be used. In that case nothing changes.
     func apply(_ new: ServerSettings) throws(ConfigurationError) {
         var loaded: [(TLSCertificate, TLSCertificate.Loaded)] = []
         for (certificate, files) in [(tls.server, new.tls), (tls.operations, new.operations.tls)] {

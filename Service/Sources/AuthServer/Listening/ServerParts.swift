@@ -5,7 +5,7 @@ internal import NIOCore
 internal import ServiceLifecycle
 internal import Synchronization
 
-/// The service's background work: following the store, writing last-seen times, logging audit heads.
+/// The background work: that of the service, logging audit heads, measuring the delay of event loops, and further work.
 struct Background: Service {
     let service: AuthService
     let heads: AuditHeadLog
@@ -80,7 +80,7 @@ struct CertificateWatch: Service {
     }
 }
 
-/// Waits for all listeners.
+/// Calls `onReady` when all listeners accept connections.
 actor ListenerReadiness {
     private let onReady: @Sendable (AuthServer.Addresses) async -> Void
     private let count: Int

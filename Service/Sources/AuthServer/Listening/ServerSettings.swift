@@ -12,7 +12,8 @@ package struct ServerSettings: Sendable {
     package var trustedProxies = TrustedProxies.none
     /// The NAT64 prefixes: IPv6 addresses with such a prefix stand for IPv4 clients.
     package var nat64 = NAT64Prefixes.standard
-    /// Whether an address other than loopback may be served without TLS and without trusted proxies.
+    /// Whether an address other than loopback may be served without TLS and without trusted proxies. This applies to the
+    /// operations listener too.
     package var insecureHTTP = false
     package var operations = OperationsSettings()
     /// A listener that serves only `/metrics`, `/healthz` and `/readyz`, in addition to the operations listener; nil: none.
@@ -33,7 +34,8 @@ package struct ServerSettings: Sendable {
     /// The defaults.
     package init() {}
 
-    /// Refuses settings that would serve other machines without encryption, and a certificate that cannot be used.
+    /// Refuses to serve other machines in plain HTTP unless a setting allows it, a limit of all bodies that is below the largest
+    /// body, and a certificate that cannot be used.
     ///
     /// - Throws: `ConfigurationError`, which names the key at fault.
     package func check() throws(ConfigurationError) {
@@ -87,7 +89,7 @@ package struct OperationsSettings: Sendable {
     /// The address; port 0 picks a free one.
     package var host = "127.0.0.1"
     package var port = 9464
-    /// The names allowed in `Host`, without ports. Any other name comes from a browser that a web page directed here (DNS
+    /// The names allowed in `Host`, without ports. Another name may come from a browser that a web page directed here (DNS
     /// rebinding).
     package var hosts = ["localhost", "127.0.0.1", "[::1]"]
     /// Certificate and key; nil: plain HTTP.
@@ -112,7 +114,7 @@ package struct MetricsListenerSettings: Sendable, Hashable {
     }
 }
 
-/// Size limits of a request, in bytes.
+/// Limits of a request: sizes in bytes, and the number of header fields.
 package struct RequestLimits: Sendable {
     /// The request line's target and all header fields.
     package var headerBlock = 16 * 1024

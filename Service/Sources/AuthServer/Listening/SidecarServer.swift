@@ -5,8 +5,8 @@ package import Logging
 internal import NIOCore
 internal import ServiceLifecycle
 
-/// Two listeners for a sidecar: one for its requests, one for its operator. Their limits, deadlines and connection bounds are
-/// those of the service's own listeners.
+/// The listeners of a sidecar: one for its requests and, if it has one, one for its operator. Limits, deadlines and connection
+/// bounds work as on the service's own listeners.
 package struct SidecarServer: Sendable {
     /// Answers one request.
     ///
@@ -56,8 +56,8 @@ package struct SidecarServer: Sendable {
         self.respond = respond
     }
 
-    /// Listens until SIGTERM or SIGINT, or until it is cancelled. At the signal `/readyz` answers 503. The listeners accept requests for
-    /// `ServerSettings.drain` more, and those in flight finish, for at most `ServerSettings.shutdown`.
+    /// Listens until SIGTERM or SIGINT, or until it is cancelled. After the signal, `/readyz` answers 503, and the listeners accept
+    /// requests for another `ServerSettings.drain`. Then requests in flight may finish, for at most `ServerSettings.shutdown`.
     ///
     /// - Parameters:
     ///   - onSecondSignal: called at the second signal, before everything is cancelled.
@@ -185,7 +185,7 @@ private struct UnavailableAddress: Error, CustomStringConvertible {
     }
 }
 
-/// Waits for the listeners.
+/// Calls `onReady` when all listeners accept connections.
 private actor FoundAddresses {
     private let expectsOperations: Bool
     private let onReady: @Sendable (SidecarServer.Addresses) async -> Void

@@ -49,10 +49,10 @@ final class TLSCertificate: Sendable {
     /// The validity of the certificate.
     var validity: ClosedRange<UnixTime> { current.withLock(\.validity) }
 
-    /// Re-reads the files if they changed. Throws and keeps the certificate if the files do not belong together. Also keeps it
-    /// if a file is a pipe, which can be read only once.
+    /// Re-reads the files, and uses them if they changed. If they cannot be read or do not belong together, throws and keeps the
+    /// certificate. Also keeps it if a file is a pipe, which can be read only once.
     ///
-    /// - Returns: whether the files had changed.
+    /// - Returns: whether the certificate was replaced.
     func reload() throws(ConfigurationError) -> Bool {
         let known = loaded
         guard known.files.canBeReadAgain else { return false }

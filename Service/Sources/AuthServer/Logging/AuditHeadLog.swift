@@ -2,7 +2,7 @@ internal import AuthService
 internal import Logging
 
 /// Logs the signed head of the audit log: at the start, every hour and at the end. Logs usually leave the machine, so an attacker
-/// on it cannot change their heads.
+/// on the machine cannot change the heads in them.
 struct AuditHeadLog: Sendable {
     let trail: AuditTrail
     let logger: Logger
@@ -22,7 +22,8 @@ struct AuditHeadLog: Sendable {
         await Task { await write(after: last) }.value
     }
 
-    /// Logs the current head. First checks that the log still contains the last head.
+    /// Logs and returns the current head. First checks that the log still contains `last`. Returns `last` if the log cannot be
+    /// read.
     func write(after last: AuditHead?) async -> AuditHead? {
         do {
             if let last, try await trail.compare(last) != .intact {

@@ -1,7 +1,7 @@
 package import AuthContract
 internal import AuthService
 
-/// The signer that a request's headers name. It is not proven, and used only for logs and metrics.
+/// The signer and the time that a request's headers name. They are not proven, and used only for logs and metrics.
 extension HeaderFields {
     /// The app, if the header holds an id.
     var claimedApp: AppID? { values(HeaderName.appID).first.flatMap { try? AppID($0) } }

@@ -1,6 +1,6 @@
 /// Makes external text safe for a log line: bounded, and without characters that control a terminal.
 enum LogText {
-    /// The maximum size of a `reason`, in bytes.
+    /// The maximum size of a `reason` or of a member's name, in bytes.
     static let reasonBytes = 512
     /// The maximum size of any other text, in bytes.
     static let textBytes = 2048

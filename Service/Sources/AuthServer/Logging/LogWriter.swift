@@ -91,9 +91,9 @@ package final class LogWriter: Sendable {
         queue.lines > bounds.lines / 2 || queue.text.count > bounds.bytes / 2
     }
 
-    /// Waits until everything that was logged before is written, up to this time limit.
+    /// Waits until everything that was logged before is written or lost, up to this time limit.
     ///
-    /// - Returns: whether it is written.
+    /// - Returns: false if the time limit ended the wait.
     @discardableResult
     package func flush(within limit: Duration) -> Bool {
         let flushed = DispatchSemaphore(value: 0)

@@ -18,7 +18,7 @@ struct RequestLog: Sendable {
             metadata: ["address": .string(proxy.network)])
     }
 
-    /// Logs, once a minute for a provider, that an attestation led to an unknown root.
+    /// Logs, at most once a minute for each provider, that an attestation leads to an unknown root.
     func write(_ root: UntrustedRoot, app: AppID?) {
         guard warnings.isDue(root.provider.rawValue, "untrusted_root") else { return }
         logger.warning(
@@ -32,7 +32,7 @@ struct RequestLog: Sendable {
     /// Logs a request.
     ///
     /// - Parameters:
-    ///   - route: a path of the API, never one with an id in it.
+    ///   - route: a path of the API, never one with an id in it; nil: unknown.
     ///   - tellsOfSetUp: whether the answer is a refusal that an operator's setting may cause. If so, the line is at least a
     ///     warning, at most once a minute for each route and outcome.
     ///   - app: the app that the request names. It may be unverified.
@@ -58,7 +58,7 @@ struct RequestLog: Sendable {
     }
 }
 
-/// The times of the next warnings, by kind. Clients can cause any number of refusals that may point to a wrong
+/// Allows one warning of each kind a minute, because clients can cause any number of refusals that may point to a wrong
 /// set-up.
 private final class WarningPace: Sendable {
     private struct Kind: Hashable {
@@ -68,7 +68,8 @@ private final class WarningPace: Sendable {
     private static let pause: Duration = .seconds(60)
     private let last = Locked<[Kind: ContinuousClock.Instant]>([:])
 
-    /// Whether a warning about this route and outcome may be written now. Both come from fixed sets.
+    /// Whether a warning about this route and outcome may be written now. If so, the next one must wait. Both texts come from
+    /// fixed sets.
     func isDue(_ route: String, _ outcome: String) -> Bool {
         let now = ContinuousClock.now
         return last.withLock { last in

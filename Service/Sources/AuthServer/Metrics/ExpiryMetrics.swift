@@ -1,7 +1,8 @@
 internal import AuthContract
 internal import AuthService
 
-/// The expiry of credentials, signing keys and the certificate, for alerts: set at each scrape.
+/// The expiry of credentials, signing keys and the listeners' certificates, for alerts, and the last use of credentials. All are
+/// set at each scrape.
 extension ServerMetrics {
     private static let credentialExpiry = "synheart_credential_expiry_timestamp_seconds"
     private static let credentialUse = "synheart_credential_last_use_timestamp_seconds"

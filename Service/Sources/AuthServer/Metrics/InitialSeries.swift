@@ -1,10 +1,10 @@
 internal import AuthContract
 internal import AuthService
 
-/// The label values that metrics can have, from the tables that also route and describe the API. Prometheus' `increase()`
-/// counts the first event of a series only if the series existed before, with 0.
+/// The label values that metrics can have, where possible from the tables that also route and describe the API. Prometheus'
+/// `increase()` counts the first event of a series only if the series existed before, with 0.
 enum InitialSeries {
-    /// The outcomes of a request to the public API.
+    /// One outcome of a request to the public API: the labels of its series.
     struct Outcome: Hashable, Sendable {
         let route: Route?
         let status: Int
@@ -41,10 +41,10 @@ enum InitialSeries {
         .unauthorized, .forbidden, .payloadTooLarge, .unsupportedMediaType,
     ]).union([.invalidRequest])
 
-    /// The outcomes of `/verify` for an app in mode `enforce`.
+    /// The verdicts of `/verify` in mode `enforce`. An error in the caller's own request is not a verdict.
     static let verdicts = [APIResponse.verified] + judged.map(\.rawValue).sorted()
 
-    /// The outcomes of `/verify` in mode `observe`, in which only the service's own failures refuse a request.
+    /// The further verdicts of `/verify` in mode `observe`, in which only the service's own failures refuse a request.
     private static let observed = judged.filter { $0.httpStatus < 500 }.map(APIResponse.observed)
 
     /// Platform and result of registrations.

@@ -2,8 +2,8 @@ internal import Bytes
 
 /// Counters, gauges and histograms, and their text for Prometheus.
 ///
-/// It is simple on purpose. Label values come from fixed sets (routes, codes, platforms), which bounds the number of series. If
-/// a caller breaks that rule, a limit applies.
+/// It is simple on purpose. The callers bound the number of series: label values come from fixed sets (routes, codes, platforms)
+/// or from bounded lists (apps, credentials). If a caller breaks that rule, a limit applies.
 package final class MetricsRegistry: Sendable {
     /// Name and value of each label, in the order in which they are written.
     package typealias Labels = [(name: String, value: String)]
@@ -112,7 +112,7 @@ package final class MetricsRegistry: Sendable {
         families.withLock { $0[name] = Family(kind: kind, help: help) }
     }
 
-    /// The counter or gauge with these labels. Beyond the limit it is a dummy that is not exposed.
+    /// The counter or gauge with these labels. A new one beyond the limit is a dummy that is not exposed.
     package func value(_ name: String, _ labels: Labels = []) -> Value {
         let series = series(name, labels) { kind in
             if case .histogram = kind { nil } else { .value(Value()) }
@@ -121,7 +121,7 @@ package final class MetricsRegistry: Sendable {
         return value
     }
 
-    /// The histogram with these labels. Beyond the limit it is a dummy that is not exposed.
+    /// The histogram with these labels. A new one beyond the limit is a dummy that is not exposed.
     package func histogram(_ name: String, _ labels: Labels = []) -> Histogram {
         let series = series(name, labels) { kind in
             if case .histogram(let bounds) = kind { .histogram(Histogram(bounds)) } else { nil }
@@ -133,7 +133,7 @@ package final class MetricsRegistry: Sendable {
     /// Adds to a counter.
     package func count(_ name: String, _ labels: Labels = [], by amount: Double = 1) { value(name, labels).add(amount) }
 
-    /// Replaces all series of a gauge.
+    /// Replaces all series of a gauge or a counter.
     func replace(_ name: String, with series: [(labels: Labels, value: Double)]) {
         let named = series.prefix(Self.maximumReplaced).map { series in
             let value = Value()
@@ -181,8 +181,8 @@ package final class MetricsRegistry: Sendable {
         return value == value.rounded() && abs(value) < 1e15 ? String(Int64(value)) : String(value)
     }
 
-    /// Escapes a label value, which may be a name that a person chose. It works on scalars, because a combining mark must not
-    /// hide the quotation mark before it.
+    /// Escapes and bounds a label value, which may be a name that a person chose. The function works on scalars, because a
+    /// combining mark must not hide the quotation mark before it.
     private static func escaped(_ value: String) -> String {
         value.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false).map { line in
             LogText.bounded(String(line), to: LogText.textBytes).unicodeScalars.reduce(into: "") { text, scalar in

@@ -2,7 +2,8 @@
     internal import Foundation
 
     extension ProcessMetrics {
-        /// Reads the figures from `/proc/self` (proc(5)); nil if that fails.
+        /// Reads the figures from `/proc` (proc(5)) and getrlimit(2); nil if `/proc/self/stat` cannot be read. Any other figure
+        /// that cannot be read is 0.
         static func read() -> ProcessMetrics? {
             guard let stat = text("/proc/self/stat"), let end = stat.lastIndex(of: ")") else { return nil }
             // The second field is the name in parentheses. It may contain anything, so count fields from its end.

@@ -27,7 +27,7 @@ struct ProcessMetrics: Sendable {
         for family in families { registry.describe(family.name, family.kind, family.help) }
     }
 
-    /// Reads and sets the figures. The time grows with the number of open files, so do not call it on an event loop.
+    /// Reads and sets the figures. The time to read them grows with the number of open files, so a Dispatch thread reads them.
     static func update(_ registry: MetricsRegistry) async {
         guard let metrics = await offloading({ ProcessMetrics.read() }) else { return }
         for (family, value) in zip(families, metrics.values) { registry.value(family.name).set(value) }

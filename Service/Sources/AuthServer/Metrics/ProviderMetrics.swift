@@ -1,8 +1,8 @@
 internal import AuthContract
 package import AuthService
 
-/// The requests to Google, and the age of its lists: set at each scrape. Labels are packages and sources, so the app records
-/// bound their number.
+/// The calls to Apple and Google, and, set at each scrape, today's requests to Play Integrity and the state of the revocation
+/// lists. The labels of these gauges are apps, packages and sources, so the app records bound the number of series.
 extension ServerMetrics {
     private static let integrityRequests = "synheart_play_integrity_requests_today"
     private static let integrityRefusals = "synheart_play_integrity_quota_refusals_today"
@@ -39,7 +39,7 @@ extension ServerMetrics {
         replace(Self.listUsable, by: "source", lists.map { ($0.source, $0.isUsable ? 1 : 0) })
     }
 
-    /// Counts a call.
+    /// Counts a call and observes its time.
     func called(_ call: ProviderCall, took: Duration, _ result: ProviderResult) {
         registry.count(Name.providerCalls, [("call", call.rawValue), ("result", result.rawValue)])
         registry.histogram(Name.providerTimes, [("call", call.rawValue)]).observe(took.inSeconds)

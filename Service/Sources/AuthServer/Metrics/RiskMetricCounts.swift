@@ -41,7 +41,7 @@ struct RiskMetricCounts: Sendable {
 
     init(service: AuthService) { self.service = service }
 
-    /// The apps with devices on Apple's platforms; nil if they were counted less than a minute ago, or cannot be counted.
+    /// The apps whose records have `ios`; nil if the last attempt to count began less than a minute ago, or if the store fails.
     func apps() async -> [App]? {
         let isDue = countedUntil.withLock { until in
             guard until.map({ ContinuousClock.now >= $0 }) ?? true else { return false }

@@ -1,5 +1,5 @@
 extension ServerMetrics {
-    /// The names under which metrics are scraped.
+    /// The names under which the metrics of `families` are scraped.
     enum Name {
         static let requests = "synheart_requests_total"
         static let latency = "synheart_request_duration_seconds"
@@ -36,7 +36,7 @@ extension ServerMetrics {
     }
 
     private static let day = 86_400.0
-    /// Name, kind and help of each family.
+    /// Name, kind and help of each family in `Name`.
     static let families: [(String, MetricsRegistry.Kind, String)] = [
         (Name.requests, .counter, "Requests to the public API, by route and outcome."),
         (

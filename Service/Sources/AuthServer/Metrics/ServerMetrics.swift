@@ -25,7 +25,7 @@ package struct ServerMetrics: Sendable {
                 registry.count(Name.storeErrors, Self.labels(operation, failure), by: 0)
             }
         }
-        // Counters that every request needs are looked up once.
+        // Metrics that every request needs are looked up once.
         let registry = registry
         latencies = Dictionary(
             uniqueKeysWithValues: ([nil] + Route.allCases).map { route in
@@ -188,7 +188,7 @@ package struct ServerMetrics: Sendable {
         registry.value(Name.degraded, [("check", name)]).set(isDegraded ? 1 : 0)
     }
 
-    /// Counts each loss of history once, and its length if known.
+    /// Counts each loss of history once, and the seconds from when it is noticed to its end.
     ///
     /// - Parameter end: when the current loss ends; nil: there is none.
     func historyLost(until end: UnixTime?, at now: UnixTime) {
@@ -212,7 +212,7 @@ package struct ServerMetrics: Sendable {
         }
     }
 
-    /// The text for Prometheus, with the gauges that are read at each scrape.
+    /// The text for Prometheus, with the gauges and counters that are read at each scrape.
     func text(
         of service: AuthService, _ stores: AuthService.Stores, with sources: [MetricsSource]
     ) async -> String {
@@ -237,7 +237,7 @@ package struct ServerMetrics: Sendable {
         return text()
     }
 
-    /// Sets the distribution of risk metrics for each app.
+    /// Sets the distribution of risk metrics, and the number of devices over the threshold, for each app.
     func risk(_ apps: [RiskMetricCounts.App]) {
         registry.replace(
             Name.riskMetrics,

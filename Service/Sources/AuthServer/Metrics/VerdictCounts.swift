@@ -63,7 +63,8 @@ final class VerdictCounts: Sendable {
         }
     }
 
-    /// Every series. A named app has all of `verdicts`, including those with 0, and any other verdict that was counted.
+    /// Every series. Each named app, and `other`, has all of `verdicts`, including those with 0, and any other verdict that was
+    /// counted.
     func series(of verdicts: [String]) -> [(labels: MetricsRegistry.Labels, value: Double)] {
         let (named, others) = state.withLock { state in
             (state.named.map { ($0.text, state.apps[$0]?.byVerdict ?? [:]) }, state.others)

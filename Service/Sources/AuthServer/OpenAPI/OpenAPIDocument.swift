@@ -85,7 +85,7 @@ package enum OpenAPIDocument {
     }
 
     private static var schemas: JSONValue {
-        // If the schemas could not be parsed, the document would have none, and its test would fail.
+        // If the text of schemas could not be parsed, the document would lack them, and its test would fail.
         var schemas =
             (try? JSONValue(parsing: OpenAPISchemas.text, limits: .init(bytes: 1 << 20, depth: 32)))?.object
             ?? JSONObject()

@@ -2,7 +2,7 @@ internal import AuthContract
 internal import AuthService
 internal import StrictJSON
 
-/// Examples of bodies and parameters, by schema. A test validates each example against its schema.
+/// Examples of bodies, by schema, and of parameters, by name. A test validates each example of a body against its schema.
 enum OpenAPIExamples {
     static let bySchema: JSONObject =
         (try? JSONValue(parsing: text, limits: .init(bytes: 1 << 20, depth: 32)))?.object ?? JSONObject()
@@ -131,7 +131,7 @@ enum OpenAPIExamples {
         }
         """#
 
-    /// An example of a path or query parameter; nil if its schema is enough.
+    /// An example of a path, query or header parameter; nil if its schema is enough.
     static func parameter(_ name: String) -> JSONValue? {
         switch name {
         case "app_id": "com.example.app"

@@ -4,7 +4,7 @@ internal import StrictJSON
 
 /// The headers of an operation, in its request and in each of its responses.
 extension OpenAPIOperation {
-    /// The headers of the request, except those that carry a credential.
+    /// The headers of the request, except the one that the security scheme describes.
     var headerParameters: [JSONValue] {
         var names: [(String, description: String?)] = []
         if security == .deviceSignature || security == .forwardingCredential {
@@ -22,7 +22,7 @@ extension OpenAPIOperation {
         }
     }
 
-    /// The headers of both schemes. None is required, because a request uses only one scheme.
+    /// The headers of both schemes, except `HeaderName.signature`. None is required, because a request uses only one scheme.
     private static let signatureHeaders = [
         HeaderName.appID, HeaderName.deviceID, HeaderName.timestamp, HeaderName.nonce, HeaderName.signatureVersion,
         HeaderName.contentDigest, HeaderName.signatureInput, HeaderName.messageSignature, HeaderName.assertion,
@@ -31,7 +31,7 @@ extension OpenAPIOperation {
     /// The headers of the response if the operation succeeds.
     var successHeaders: JSONValue {
         var names: [String] = []
-        // A successful rotation fulfils the demand, so its response has no demand.
+        // A successful rotation fulfills the demand, so its response has no demand.
         if security == .deviceSignature, path != Route.rotateKey.rawValue { names.append(HeaderName.rotate) }
         if ["AppRecord", "Device", "Webhook"].contains(successSchema) { names.append("ETag") }
         guard security == .forwardingCredential else { return .object(Self.headers(names)) }
@@ -52,7 +52,7 @@ extension OpenAPIOperation {
         return .object(Self.headers(names))
     }
 
-    /// Headers, with those of every response.
+    /// These headers, and those that every response has.
     private static func headers(_ further: [String]) -> JSONObject {
         JSONObject(([HeaderName.serverTime, HeaderName.requestID] + further).map { ($0, header($0)) })
     }

@@ -10,13 +10,13 @@ struct OpenAPIOperation: Sendable {
     let tag: String
     let summary: String
     let description: String
-    /// Names of a schema; nil: no body.
+    /// The name of the body's schema; nil: no body.
     var requestSchema: String?
     /// Whether the body is optional.
     var requestIsOptional = false
     var successStatus = 200
     var successSchema: String?
-    /// A media type other than JSON, which has no schema.
+    /// The media type of the success body, if it is text and not JSON. Then `successSchema` is not used.
     var successMediaType: String?
     var security: Security = .none
     var queryNames: [String] = []

@@ -1,6 +1,6 @@
 /// The schemas of bodies (JSON Schema 2020-12), as text, which is easier to read than a tree of values.
 enum OpenAPISchemas {
-    /// All schemas, as the text of one JSON object.
+    /// All schemas except those that `OpenAPIDocument` makes from tables, as the text of one JSON object.
     static let text = "{\(deviceAPI), \(administration)}"
 
     /// The schemas of the device API, of operation, and of values that several bodies have.

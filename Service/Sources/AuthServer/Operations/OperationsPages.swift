@@ -4,9 +4,9 @@ internal import StrictJSON
 
 /// Pages for people on the operations listener, below `/console`. The listener has checked `Host`.
 package protocol OperationsPages: Sendable {
-    /// Answers a request. It reads and changes data only by calls of the admin API.
+    /// Answers a request. Pages use only `service`: apart from sign-in and sign-out, they change data by calls of the admin API.
     func answer(_ request: PageRequest, with service: PageService) async -> PageAnswer
-    /// The page for a request whose form was refused, such as a form that is too large. The request has no form.
+    /// The page for a request whose form was refused, such as a form that is too large. `request.form` is empty.
     func answer(_ request: PageRequest, refusedWith refusal: Refusal, at now: UnixTime) -> PageAnswer
     /// Reserves a place for a large form of a signed-in person, before its body is read.
     ///
@@ -23,7 +23,7 @@ package struct PageRequest: Sendable {
     package static let base = "/console"
     /// The largest body of a form of a person who is signed in, in bytes: an app record and its fields.
     package static let maximumForm = 320 * 1024
-    /// The largest number of large forms in memory at once. One credential may have fewer.
+    /// The largest number of forms of `maximumForm` bytes in memory at once. One credential may have fewer.
     static let maximumForms = 6
     /// The largest body of any other form, in bytes. A body of this size does not use the budget of all forms, so only people
     /// with a session can exhaust it.
@@ -43,11 +43,11 @@ package struct PageRequest: Sendable {
     package var form = PageFields()
     /// The values of each cookie name. A name that was sent more than once is not trusted.
     package var cookies: [String: [String]] = [:]
-    /// `Host` as sent: one of `operations.hosts`, with its port.
+    /// `Host` as sent: one of `operations.hosts`, with its port if it has one.
     package var host: String
     /// `Origin`; nil: absent. Several are joined, so that they equal no origin.
     package var origin: String?
-    /// `Sec-Fetch-Site`; nil: absent.
+    /// `Sec-Fetch-Site`; nil: absent. Several are joined.
     package var fetchSite: String?
     /// Whether the browser speaks TLS: to this listener, or to a trusted proxy that reports it.
     package var isTLS = false
@@ -72,7 +72,7 @@ package struct PageFields: Sendable, Hashable {
         package let value: String
     }
 
-    /// The most fields of a request.
+    /// The largest number of fields in one query or form.
     static let maximum = 512
     private static let maximumName = 64
 

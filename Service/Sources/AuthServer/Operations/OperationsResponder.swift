@@ -5,7 +5,7 @@ internal import HummingbirdCore
 internal import NIOHTTP1
 internal import StrictJSON
 
-/// Answers the operations listener: health, readiness, metrics, the description of the API, and administration.
+/// Answers the operations listener: health, readiness, metrics, the description of the API, administration, and the console.
 struct OperationsResponder: ListenerResponder {
     let service: AuthService
     let stores: AuthService.Stores

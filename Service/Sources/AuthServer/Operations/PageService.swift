@@ -21,9 +21,9 @@ package struct PageService: Sendable {
         package let name: String
         /// The reason why the service cannot serve requests; nil: it can.
         package let failure: String?
-        /// The requests that are refused although the service works; nil: none.
+        /// Why the service refuses some requests although it works; nil: it refuses none.
         package let degraded: String?
-        /// When the degraded state ends; nil: unknown.
+        /// When the degraded state ends; nil: an operator must act, or nothing is degraded.
         package let until: UnixTime?
     }
 

@@ -2,7 +2,7 @@ package import AuthContract
 package import AuthService
 
 extension Readiness {
-    /// Each store, the service key and the clock.
+    /// Checks of each store, the service key, the trust anchors and the clock.
     ///
     /// - Parameters:
     ///   - service: the service.
@@ -50,7 +50,8 @@ extension Readiness {
             ] + further)
     }
 
-    /// Queries each part of a store. The result is degraded if only some parts work, and a failure if none does.
+    /// Queries each part of a store. Throws `Degraded` if only some parts work, or if a part is degraded itself. Throws the failure
+    /// of a part if none works.
     static func ask(
         _ parts: [[UInt8]], _ random: any RandomSource,
         _ probe: @escaping @Sendable (any RandomSource) async throws -> Void
@@ -102,8 +103,8 @@ extension Readiness {
         func bytes(_ count: Int) -> [UInt8] { start.prefix(count) + random.bytes(max(0, count - start.count)) }
     }
 
-    /// Checks the operators' trust anchors. Apple's and Google's are built in, and tests cover them. An app with unusable
-    /// anchors does not affect other apps.
+    /// Checks the operators' trust anchors. Apple's and Google's are built in, and tests cover them. Unusable anchors of one app do
+    /// not affect other apps, so the check is then degraded and does not fail.
     private static func checkAnchors(of service: AuthService) async throws {
         let roots = service.roots
         if let expired = roots.expired.first ?? roots.added.first(where: { $0.notAfter < service.clock.now }) {
@@ -123,7 +124,8 @@ extension Readiness {
     /// Makes a claim that no request makes. Fails if claims cannot be made. Degraded while lost history makes the service refuse
     /// requests dated now.
     ///
-    /// - Parameter futureWindow: the widest future window of the apps. After it, no app refuses such requests.
+    /// - Parameter futureWindow: the widest future window of the apps. After a loss, the app with this window refuses requests for
+    ///   the longest time.
     private static func claim(
         in replay: any ReplayStore, at now: UnixTime, futureWindow: Int64, _ random: any RandomSource
     ) async throws {

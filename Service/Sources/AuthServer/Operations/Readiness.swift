@@ -8,14 +8,14 @@ package struct Readiness: Sendable {
         let name: String
         let ask: @Sendable () async throws -> Void
 
-        /// Throws if the check fails.
+        /// A check. `ask` throws `Degraded` if the service refuses some requests, and any other error if the check fails.
         package init(_ name: String, _ ask: @escaping @Sendable () async throws -> Void) {
             self.name = name
             self.ask = ask
         }
     }
 
-    /// Thrown by a check if the service works but refuses some requests for a while.
+    /// Thrown by a check if the service works but refuses some requests.
     ///
     /// All nodes are in the same state, so a load balancer that removed such nodes would remove all of them.
     package struct Degraded: Error, Sendable, Hashable {
@@ -75,7 +75,7 @@ package struct Readiness: Sendable {
         self.memory = memory
     }
 
-    /// The service shuts down: it finishes its requests and accepts no others.
+    /// Makes the check `accepting` fail from now on, because the service begins to stop.
     func beginDraining() { state.withLock { $0.isDraining = true } }
 
     /// The result of each check, at most a second old, so that frequent callers do not load the stores.

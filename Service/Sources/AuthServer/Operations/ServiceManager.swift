@@ -4,8 +4,8 @@
     internal import NIOCore
     internal import NIOPosix
 
-    /// The service manager that started the process, such as systemd with `Type=notify`. The service tells it when it is ready,
-    /// when it stops, and that it still works.
+    /// The service manager that started the process, such as systemd with `Type=notify`. The service reports to this manager that
+    /// it is ready, that it stops, and that it still works.
     ///
     /// This is the protocol of sd_notify(3) without its library: one datagram for each state.
     package struct ServiceManager: Sendable {
@@ -13,13 +13,13 @@
         package enum State: String, Sendable {
             /// The listeners accept connections.
             case ready = "READY=1"
-            /// The service finishes its requests and accepts no others.
+            /// The service has begun to stop, and finishes its requests.
             case stopping = "STOPPING=1"
             /// The event loops answer.
             case alive = "WATCHDOG=1"
         }
 
-        /// The socket of the manager; nil if there is no manager to tell.
+        /// The socket of the manager; nil if there is no manager, or if `NOTIFY_SOCKET` is not valid.
         private let address: SocketAddress?
         /// The pause between two `alive` messages; nil if the manager expects none.
         let interval: Duration?
@@ -38,7 +38,7 @@
                     "the service manager is told nothing: NOTIFY_SOCKET must be an absolute path, or @ and a name",
                     metadata: ["longest": "\(SocketAddress.longestName)"])
             }
-            // The variables may be meant for another process, such as a parent that passed them on.
+            // The watchdog variables may be meant for another process, such as a parent that passed them on.
             let isMeant = environment["WATCHDOG_PID"].map { Int32($0) == process } ?? true
             let limit = environment["WATCHDOG_USEC"].flatMap { Int64($0) } ?? 0
             // Half of the limit: sd_watchdog_enabled(3).
@@ -106,7 +106,7 @@
             length = socklen_t(MemoryLayout<sockaddr_un>.size - Self.longestName - 1 + bytes.count)
         }
 
-        /// The bytes of the longest name. A path has a zero byte behind it.
+        /// The length of the longest name, in bytes. A path needs one more byte: the zero byte at its end.
         static let longestName = MemoryLayout.size(ofValue: sockaddr_un().sun_path) - 1
 
         /// Sends a datagram. Returns false if that failed; `errno` has the reason.

@@ -5,7 +5,7 @@ internal import HummingbirdCore
 internal import NIOHTTP1
 internal import StrictJSON
 
-/// Answers a sidecar's operator: health, readiness, metrics.
+/// Answers the operations listener of a sidecar: health, readiness, metrics.
 struct SidecarOperations: ListenerResponder {
     let metrics: SidecarMetrics
     let stopping: Stopping
@@ -59,7 +59,7 @@ struct SidecarMetrics: ListenerMetrics {
 
     private let registry: MetricsRegistry
 
-    /// Metrics in addition to those of the registry. Every series exists from the start, with 0.
+    /// Adds these metrics to the registry. The series of the listeners exist from the start, with 0.
     init(_ registry: MetricsRegistry, listeners: [String]) {
         self.registry = registry
         let families = [

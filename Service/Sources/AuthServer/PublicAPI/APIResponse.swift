@@ -12,7 +12,7 @@ struct APIResponse: Sendable {
     var contentType = "application/json"
     var headers: [(String, String)] = []
     var cacheControl = "no-store"
-    /// The outcome in log and metrics: `ok`, a status of the contract, or an error code.
+    /// The outcome in log and metrics: `ok`, the status of a registration, `verified`, `observed_` and a code, or an error code.
     var outcome = "ok"
 
     /// The code of the refusal, also of an observed one.
@@ -47,8 +47,8 @@ struct APIResponse: Sendable {
         return answer
     }
 
-    /// The answer of forward authentication. The identity is in headers, which a gateway copies. They are always present, so that
-    /// the copies replace a client's own headers.
+    /// The answer of forward authentication. The identity is in headers, which a gateway copies. Under observation the headers are
+    /// empty and not absent, so that the copies replace a client's own headers.
     static func forwarded(_ verdict: VerifyResponse) -> APIResponse {
         var answer = APIResponse()
         var values = VerifiedIdentity.headerNames.map { _ in "" }
@@ -64,7 +64,7 @@ struct APIResponse: Sendable {
         return answer
     }
 
-    /// The outcome of a request that is accepted for another service.
+    /// The outcome of an accepted request of another service. The history also uses it for a device's own accepted requests.
     static let verified = "verified"
 
     /// The outcome of a request whose app observes, instead of the refusal with this code.
@@ -80,7 +80,7 @@ struct ResponseFrame: Sendable {
     /// Whether the request was HEAD, whose response has no body.
     var omitsBody = false
 
-    /// The error body of a refusal. A header names the code too, for a client behind a proxy that replaces bodies.
+    /// The answer to a refused request. A header names the code too, for a client behind a proxy that replaces bodies.
     func answer(_ refusal: Refusal, as status: Int? = nil, verified: Bool? = nil) -> APIResponse {
         let message = refusal.hint.map { "\(refusal.code.message) \($0)." } ?? refusal.code.message
         let body = ErrorBody(

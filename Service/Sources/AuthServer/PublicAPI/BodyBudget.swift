@@ -7,7 +7,7 @@ internal import Bytes
 /// Only received bytes are counted, so announcing a large body uses nothing. The first 16 KiB of each body are not counted: the
 /// number of connections bounds them, and a flood of large bodies does not block small requests.
 package final class BodyBudget: Sendable {
-    /// The bytes of each body that are not counted. A device's own requests are smaller.
+    /// The bytes of each body that are not counted. A device's own requests are usually smaller.
     static let uncounted = 16 * 1024
 
     private let state: Locked<(total: Int, taken: Int)>
@@ -37,7 +37,7 @@ package final class BodyBudget: Sendable {
             bytes += more
         }
 
-        /// Returns the whole share.
+        /// Gives the whole share back to the budget.
         package func release() {
             guard bytes > 0 else { return }
             budget.giveBack(bytes)

@@ -53,7 +53,7 @@ struct PublicRequest {
         try await http.bytes(upTo: limit, within: room, over: connection)
     }
 
-    /// The request in the type of the rules.
+    /// The request with this body, as the service judges it.
     func incoming(_ body: [UInt8]) -> IncomingRequest {
         IncomingRequest(
             method: http.method.rawValue, target: target, headers: headers, body: .bytes(body), provenance: provenance)
@@ -73,7 +73,7 @@ extension HTTPRequest {
 extension Request {
     /// The bytes of the body, exactly as received. A client that waits for `100 Continue` gets it first.
     ///
-    /// A body of more than `limit` bytes is refused before all of it has arrived. So is a body that exceeds `room`.
+    /// A body of more than `limit` bytes is refused without waiting for the rest of it. So is a body that exceeds `room`.
     func bytes(
         upTo limit: Int, within room: BodyBudget.Share, over connection: ConnectionContext
     ) async throws -> [UInt8] {
@@ -133,7 +133,8 @@ extension Route {
         }
     }
 
-    /// The status of a refusal. Gateways pass on 401 and 403, and some replace every other status by 500.
+    /// The status of a refusal. Forward authentication answers only 401, 403 or 503: gateways pass on 401 and 403, and some replace
+    /// every other status by 500.
     func httpStatus(of code: ErrorCode) -> Int {
         switch code.httpStatus {
         case let status where self != .forward || status == 401: status

@@ -6,7 +6,7 @@ internal import Logging
 internal import NIOHTTP1
 internal import StrictJSON
 
-/// Answers the public API: finds the route, reads the body within its limit, calls the service, writes one log line.
+/// Answers the public API: finds the route, reads the body within its limit, calls the service, logs the request.
 struct PublicResponder: ListenerResponder {
     let service: AuthService
     let settings: ReloadableSettings
@@ -56,7 +56,7 @@ struct PublicResponder: ListenerResponder {
         return frame.response(answer)
     }
 
-    /// The answer of an accepted request. Adds its findings to the outcome.
+    /// Answers a request, or throws its refusal. Adds to `outcome` what becomes known of the request.
     private func answer(
         _ http: Request, over connection: ConnectionContext, within room: BodyBudget.Share, _ outcome: inout Outcome
     ) async throws -> APIResponse {

@@ -41,8 +41,8 @@ package struct RequestTracer: Tracer {
         if let parent {
             return parent.isSampled ? TraceContext(parent.traceID, spanID: number(), isSampled: true) : nil
         }
-        // All nodes make the same decision from the trace id, as TraceIdRatioBased of OpenTelemetry's SDKs does. For most
-        // requests this is the only work.
+        // The lower half of the trace id decides, as with TraceIdRatioBased of OpenTelemetry's SDKs. For a request that is not
+        // recorded, this is the only work.
         guard share > 0 else { return nil }
         let low = number()
         guard share >= 1 || Double(low >> 11) < share * Double(1 << 53) else { return nil }

@@ -8,7 +8,7 @@ package final class TraceExporter: Sendable {
     /// Posts a body to the collector.
     package protocol Transport: Sendable {
         /// - Returns: the status of the response.
-        /// - Throws: if there is no response within the deadline.
+        /// - Throws: if there is no response within `limit`.
         func post(_ body: [UInt8], within limit: Duration) async throws -> Int
     }
 
@@ -18,7 +18,7 @@ package final class TraceExporter: Sendable {
         package var queue = 4096
         /// The largest number of spans in one request to the collector.
         package var batch = 512
-        /// How long a span waits for others.
+        /// The longest time that a span waits for others.
         package var interval: Duration = .seconds(2)
         /// The deadline of one request to the collector.
         package var deadline: Duration = .seconds(10)
@@ -103,7 +103,7 @@ package final class TraceExporter: Sendable {
         await Task { await sendAll(within: settings.flush) }.value
     }
 
-    /// Sends the waiting spans, and those that arrive meanwhile.
+    /// Sends the waiting spans, and those that arrive meanwhile. After `limit`, drops those that are left.
     private func sendAll(within limit: Duration) async {
         let end = ContinuousClock.now + limit
         while case let batch = take(), !batch.isEmpty {

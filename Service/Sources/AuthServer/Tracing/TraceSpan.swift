@@ -6,7 +6,7 @@ package import Tracing
 ///
 /// Like log lines, it has no signatures, bodies, proofs or credentials, and only hashed device ids.
 package struct TraceSpan: Tracing.Span {
-    /// The data of an ended span.
+    /// The data of a span, complete when the span has ended.
     struct Record: Sendable {
         let place: TraceContext
         let parentID: UInt64?

@@ -54,7 +54,7 @@ public struct AndroidApp: Sendable, Hashable {
 public struct PlayIntegritySettings: Sendable, Hashable {
     /// Pairs of keys by which the service decodes tokens itself.
     public var keys: [ResponseKeys] = []
-    /// The service account's JSON, for Google's own decoding.
+    /// The service account's JSON, for Google's own decoding; nil: Google is not asked.
     public var serviceAccount: Secret?
     /// The requirements for a verdict. Certificate digests and version code are members of the app and not used here: without
     /// them this policy accepts no app.
@@ -74,7 +74,7 @@ public struct KeyAttestationSettings: Sendable, Hashable {
     /// The requirements for the attestation. Packages and certificate digests are members of the app and not used here: without
     /// them this policy accepts no app.
     public var policy = KeyAttestationPolicy(packages: [], certificateDigests: [])
-    /// A URL or a file of revoked serials, or `none`.
+    /// A URL or a file of revoked serials; `none` or nil: chains are judged without a list.
     public var statusList: String?
 }
 

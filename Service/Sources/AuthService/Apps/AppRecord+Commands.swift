@@ -4,11 +4,11 @@ internal import StrictJSON
 /// The other apps' data for a decision about one app.
 struct OtherApps: Sendable {
     var ids: [AppID] = []
-    /// The records that can be opened. A damaged one must not block every other app.
+    /// The records that can be opened; empty unless the app is new. A damaged record must not block every other app.
     var records: [AppRecord] = []
 }
 
-/// Decides about an app from its record alone. The stores know none of these rules.
+/// Decides about an app from its record and those of the other apps. The stores know none of these rules.
 extension AppRecord {
     /// The audit event of adding this record.
     func adding(
@@ -35,7 +35,7 @@ extension AppRecord {
         )
     }
 
-    /// A backend accepts tokens whose audience is its app's id. So no other app may issue tokens for that audience.
+    /// Throws if a token audience is the id of another app: that app's backends would accept the tokens.
     private func requireOwnAudiences(beside others: OtherApps) throws(ContractError) {
         let audiences = Set(signature.tokenAudiences)
         for other in others.ids where audiences.contains(other.text) {
@@ -72,7 +72,7 @@ extension AppRecord {
 }
 
 extension StoredApp {
-    /// The removal of this app. It is also removed from each of these credentials that names it.
+    /// The removal of this app. Each of these credentials that names the app loses it, or is revoked if it names no other.
     func removing(losing credentials: [Credential], at now: UnixTime, by actor: String) -> AppChange {
         AppChange(
             removing: self, changing: credentials.compactMap { $0.applying(.lose(appID), at: now, by: actor) },

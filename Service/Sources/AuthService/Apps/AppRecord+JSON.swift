@@ -9,7 +9,7 @@ public import StrictJSON
 extension AppRecord {
     /// How the secrets of a record are written.
     public enum SecretsForm {
-        /// In plain text: for sealing, and for a backup that the operator asked for.
+        /// In plain text, such as for sealing, checking or hashing the record.
         case plain
         /// As a mask in place of each secret.
         case masked(SecretMask)
@@ -55,7 +55,7 @@ extension AppRecord {
     private func check() throws(ContractError) {
         try ios?.check()
         guard ios != nil || android != nil else { throw ContractError("an app needs a platform: give ios or android") }
-        // The `typ` of other issuers does not show the token's purpose, so the audience must.
+        // A `typ` that other issuers use too does not show the token's purpose, so the audience must.
         guard signature.tokenType == .device || !signature.tokenAudiences.isEmpty else {
             throw ContractError("signature.token_type \(signature.tokenType.rawValue) needs signature.token_audiences")
         }
@@ -76,7 +76,7 @@ extension AppRecord {
         }
     }
 
-    /// The record as JSON, with every member.
+    /// The record as JSON, with every member except a default `token_type`.
     public func json(secrets: SecretsForm) -> JSONObject {
         var record = self
         if case .masked(let mask) = secrets { record.android?.playIntegrity.mask(with: mask) }

@@ -17,8 +17,8 @@ extension AppRecord {
         }
     }
 
-    /// Every file and URL that the service opens. `signature.authorities` are not among them, because they are only compared
-    /// with requests. Nor are `trust_anchors`, which are the certificates themselves.
+    /// Every file and URL that the record chooses and the service opens. `signature.authorities` are not among them, because they
+    /// are only compared with requests. Nor are `trust_anchors`, which are the certificates themselves.
     package var sources: [Source] {
         var sources: [Source] = []
         if let list = android?.keyAttestation.statusList, list != "none" {

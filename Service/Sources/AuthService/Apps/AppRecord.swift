@@ -14,9 +14,9 @@ public struct AppRecord: Sendable, Hashable {
     public var buildChannel: BuildChannel = .production
     /// Whether devices in development mode may register.
     public var developmentIntegrityAllowed = false
-    /// The iOS app; nil: devices of this platform are refused.
+    /// The iOS app; nil: registrations of iOS devices are refused.
     public var ios: IOSApp?
-    /// The Android app; nil: devices of this platform are refused.
+    /// The Android app; nil: registrations of Android devices are refused.
     public var android: AndroidApp?
     /// The requirements for a signed request.
     public var signature = SignaturePolicy()
@@ -24,20 +24,22 @@ public struct AppRecord: Sendable, Hashable {
     public var keys = KeyPolicy()
     /// How a device is admitted.
     public var registration = RegistrationPolicy()
-    /// Whether refusals are kept for study.
+    /// Whether refused proofs are recorded.
     public var evidence = RecordingPolicy()
 
     /// Whether the service enforces refusals or only reports them.
     public enum Mode: String, Sendable, Hashable, CaseIterable {
         /// Refuses. The default.
         case enforce
-        /// Records refusals of requests to other services, and policy refusals of verified proofs, without enforcing them.
+        /// Reports refusals of requests to other services without enforcing them. Under `approval: manual`, admits a device whose
+        /// proof verified, and marks it as admitted under observation.
         case observe
     }
 
     /// The builds of the app that a record is for.
     public enum BuildChannel: String, Sendable, Hashable, CaseIterable {
-        /// Builds for users. The default. Development mode and further trust anchors are not allowed.
+        /// Builds for users. The default. Development mode, further trust anchors and test responses of Play Integrity are not
+        /// allowed.
         case production
         /// Builds for testers. Development mode and further trust anchors may be allowed.
         case staging
@@ -64,7 +66,8 @@ public struct SignaturePolicy: Sendable, Hashable {
     public var replayOnReads = true
     /// The path prefix that a deployment adds and that clients do not sign; nil: none.
     public var pathPrefixStrip: String?
-    /// `scheme://host[:port]` or `host[:port]` that scheme 2 requests may be sent to; empty: scheme 2 is refused.
+    /// `scheme://host[:port]`, or `host[:port]` for https, of the services that scheme 2 requests may be sent to; empty: scheme 2
+    /// is refused there.
     public var authorities: [String] = []
     /// The audiences that a device token may be for, in addition to the app id. Never the id of another app.
     public var tokenAudiences: [String] = []
@@ -103,7 +106,7 @@ public struct KeyPolicy: Sendable, Hashable {
     public var overlapSeconds: Int64 = 60
     /// Whether a rotation must attest again.
     public var reattestOnRotation = false
-    /// Whether a rotation may contain an attestation of a new App Attest key, if the old one is lost.
+    /// Whether a rotation, or another registration of the same key, may attest a new App Attest key in place of a lost one.
     public var rebindOnRotation = false
     /// Whether a registration and a rotation need a signature by the new key.
     public var keyProof: KeyProofPolicy = .optional
@@ -116,13 +119,13 @@ public struct KeyPolicy: Sendable, Hashable {
     public struct Compromise: Sendable, Hashable {
         /// Keys that were registered or rotated to before this time must rotate. The demand applies from this time on.
         public internal(set) var keysBefore: UnixTime
-        /// The time after which such a key is refused.
+        /// The time after which such a key is refused for everything but status and deregistration.
         public internal(set) var rotateBy: UnixTime
     }
 
     /// Whether the new key must sign for itself. A proof that is sent is always verified.
     public enum KeyProofPolicy: String, Sendable, Hashable, CaseIterable {
-        /// The proof may be missing. The default.
+        /// The proof may be missing, except from a development registration and a rebind. The default.
         case optional
         /// A request without the proof is refused with `INVALID_ATTESTATION`.
         case required
@@ -151,7 +154,8 @@ public struct RegistrationPolicy: Sendable, Hashable {
 
     /// What to do during an outage of a provider.
     public enum ProviderOutage: String, Sendable, Hashable, CaseIterable {
-        /// The device waits as `pending`. The proof is kept, sealed, for 24 hours, and judged when the provider answers again.
+        /// A device that sent a `key_proof` waits as `pending`; any other is refused. Its registration is kept, sealed, for 24
+        /// hours, and judged when the provider answers again.
         case pending
         /// The registration is refused with `PROVIDER_UNAVAILABLE`. The default.
         case refuse

@@ -1,8 +1,8 @@
 extension AppRegistry {
-    /// The widest future window of all apps, in seconds. After a loss of history, the app with this window refuses requests for
-    /// the longest time.
+    /// The widest future window of all enabled apps, in seconds; 0: there are none. After a loss of history, the app with this
+    /// window refuses requests for the longest time.
     ///
-    /// The largest possible value if the records cannot be read.
+    /// The largest possible value if a record cannot be read.
     package func widestFutureWindow() async -> Int64 {
         guard let records = try? await records() else { return 300 }
         return records.filter(\.enabled).map(\.signature.futureWindowSeconds).max() ?? 0

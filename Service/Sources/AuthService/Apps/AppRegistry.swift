@@ -46,7 +46,7 @@ public final class AppRegistry: Sendable {
     /// Hits and misses of the cache.
     package var use: CacheUse { cache.use }
 
-    /// The app, if it is provisioned and enabled.
+    /// The app if it is provisioned and enabled. Otherwise throws `UNKNOWN_APP`.
     func enabled(_ id: AppID) async throws(Refusal) -> ProvisionedApp {
         guard let app = try await provisioned(id), app.record.enabled else {
             throw Refusal(.unknownApp, "no enabled app \(id)")
@@ -57,7 +57,7 @@ public final class AppRegistry: Sendable {
     /// Whether an app has this id, enabled or not.
     func isProvisioned(_ id: AppID) async throws(Refusal) -> Bool { try await provisioned(id) != nil }
 
-    /// Whether the app existed when it was last read. The app is re-read from the store every few seconds at most.
+    /// Whether the app existed when this process last read it. False if it was never read, or if the cache dropped it.
     package func isKnown(_ id: AppID) -> Bool { cache.lastKnown(id) != nil }
 
     func provisioned(_ id: AppID) async throws(Refusal) -> ProvisionedApp? {
@@ -93,8 +93,8 @@ public final class AppRegistry: Sendable {
         return records
     }
 
-    /// The records that can be read, by id, and the apps whose record cannot: it is damaged, or of a newer version. Such an app must
-    /// not affect the other apps.
+    /// The records that can be read, by id, and the apps whose record cannot be read, because it is damaged or of a newer version.
+    /// Such a record must not affect the other apps.
     ///
     /// - Throws: `StoreError` also if there are records and none can be read, as under another service key.
     public func readableRecords() async throws(StoreError) -> (records: [AppRecord], unreadable: [AppID]) {
@@ -146,7 +146,7 @@ public final class AppRegistry: Sendable {
             case .hasDevices:
                 throw ContractError("build_channel cannot change once the app has devices", code: .conflict)
             case .saved:
-                // Even if the mode was `enforce` before, because repeating a change that failed halfway must complete it.
+                // Do this even if the mode was `enforce` before: repeating a change that failed halfway must complete it.
                 if record.mode == .enforce { try await makeObservedPending(of: record, actor: actor) }
                 return true
             }
@@ -178,7 +178,7 @@ public final class AppRegistry: Sendable {
         return OtherApps(ids: others.map(\.appID), records: opening ? others.compactMap { try? opened($0) } : [])
     }
 
-    /// Throws if a record cannot be used, or not be stored. Stores and the audit log limit the size of the data that they read
+    /// Throws if a record cannot be used or cannot be stored. Stores and the audit log limit the size of the data that they read
     /// back, and one event has the record before and after a change.
     private func requireStorable(_ record: AppRecord) throws {
         try check(record)
@@ -201,7 +201,7 @@ public final class AppRegistry: Sendable {
     }
 
     /// Removes an app. Returns false if the app has devices or does not exist, or if its record is not `expected` (nil: any).
-    /// `AuthService.removeApp` also forgets its credentials.
+    /// `AuthService.removeApp` also makes this process re-read the credentials.
     func remove(_ id: AppID, ifStill expected: AppRecord?, actor: String) async throws(StoreError) -> Bool {
         defer { forget() }
         for _ in 0..<ConcurrentChanges.maximumAttempts {

@@ -9,7 +9,7 @@ public final class ProvisionedApp: Sendable {
     let stored: StoredApp
     /// The origins that scheme 2 requests to other services may be sent to.
     let authorities: Set<RequestOrigin>
-    /// The latest date of a request that may have been accepted under a wider future window.
+    /// The latest date of a request that may have been accepted under a wider future window; nil: there is none.
     let widerUntil: UnixTime?
     /// The paths on which its iOS devices must assert.
     let assertionPaths: AssertionPaths
@@ -31,9 +31,9 @@ public final class ProvisionedApp: Sendable {
         authorities = try Set(record.signature.authorities.map { try RequestOrigin(authorityOfApp: $0) })
     }
 
-    /// Whether scheme 2 can be used on the service's own routes. It cannot if no backend accepts it: the first such request
-    /// would raise the device's floor, and the backends accept scheme 1 alone. An app that demands scheme 2 refuses scheme 1
-    /// anyway.
+    /// Whether scheme 2 can be used on the service's own routes. It cannot if the app's backends accept only scheme 1, because
+    /// the first scheme 2 request would raise the device's floor. An app that demands scheme 2 refuses scheme 1 everywhere, so
+    /// its devices can use scheme 2 here.
     var hasSchemeTwo: Bool { !authorities.isEmpty || record.signature.minimumScheme == .two }
 
     /// Verifies the proofs of a registration.
@@ -115,7 +115,7 @@ public final class ProvisionedApp: Sendable {
         }
     }
 
-    /// Replaces the App Attest key, which is lost when the app is reinstalled or the phone is replaced.
+    /// Verifies the attestation of a new App Attest key. The old one is lost when the app is reinstalled or the phone is replaced.
     private func rebind(
         _ device: DeviceRecord, _ body: RotateKeyRequest, _ nonce: BindingNonce, by apple: AppleEvidence, at: UnixTime
     ) throws(Refusal) -> Reattestation {

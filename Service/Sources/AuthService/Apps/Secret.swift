@@ -15,13 +15,13 @@ public struct Secret: Sendable, Hashable, CustomStringConvertible, CustomDebugSt
 }
 
 /// Writes masks in place of secrets. A mask distinguishes secrets without revealing them: it has the first 8 bytes of an
-/// HMAC-SHA256 with the service key.
+/// HMAC-SHA256 with a key derived from the service key.
 public struct SecretMask: Sendable {
     private let key: SymmetricKey
 
     init(_ key: ServiceKey) { self.key = key.derived(for: "synheart-auth/secret-mask/v1") }
 
-    /// `(secret 0123456789abcdef)`.
+    /// The mask of a secret, such as `(secret 0123456789abcdef)`.
     public func text(of secret: Secret) -> String {
         let code = HMAC<SHA256>.authenticationCode(for: Array(secret.exposed.utf8), using: key)
         return Self.prefix + Hexadecimal.encode(Array(code.prefix(8))) + ")"
@@ -29,8 +29,8 @@ public struct SecretMask: Sendable {
 
     /// The secret of a list that a mask stands for. Nil if the text is no mask.
     ///
-    /// - Throws: `ContractError` if none of the secrets has this mask. A mask without a code, as older versions wrote it, stands
-    ///   for the only secret.
+    /// - Throws: `ContractError` unless the mask stands for exactly one of the secrets. A mask without a code, as older versions
+    ///   wrote it, stands for the only secret.
     public func unmask(_ text: String, among secrets: [Secret]) throws(ContractError) -> Secret? {
         guard text.hasPrefix(Self.prefix) || text == Secret("").description else { return nil }
         let matching = text.hasPrefix(Self.prefix) ? secrets.filter { self.text(of: $0) == text } : secrets

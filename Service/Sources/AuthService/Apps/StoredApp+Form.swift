@@ -9,7 +9,8 @@ extension StoredApp {
         let masked: JSONValue
         /// The whole record, sealed with the service key.
         var sealed: [UInt8]
-        /// The latest date of a request that may have been accepted under a wider future window, which a change has narrowed since.
+        /// The latest date of a request that may have been accepted under a wider future window, which a change has narrowed
+        /// since; nil: there is none.
         let widerUntil: UnixTime?
 
         private static let limits = JSONValue.Limits(bytes: 1 << 20, depth: 16)
@@ -52,7 +53,7 @@ extension SignaturePolicy {
             futureWindowSeconds < before.futureWindowSeconds
             // For some seconds, another node still judges by the previous record.
             ? now + before.futureWindowSeconds + ClaimHistory.clockTolerance : nil
-        // Until no copy of such a request is fresh any more.
+        // Keep a date until no copy of such a request is fresh any more.
         return [narrowed, stored.form?.widerUntil].compactMap(\.self).filter { $0 + ReplayClaim.life >= now }.max()
     }
 }

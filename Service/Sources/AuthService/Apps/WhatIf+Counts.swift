@@ -2,8 +2,8 @@ internal import AuthContract
 
 /// The decisions that an app record would make about past requests for which only counts of verdicts are kept.
 ///
-/// A count has platform, scheme, code and app version, but neither the device nor its proof. So these findings cover only the
-/// record's members that decide by those four.
+/// A count has kind, platform, scheme, code and app version, but neither the device nor its proof. So these findings cover only
+/// the record's members that need nothing else to decide.
 extension WhatIf {
     /// The finding about a past request to another service, or about a past registration. Nil if the record would let it pass,
     /// or if it did not pass then.

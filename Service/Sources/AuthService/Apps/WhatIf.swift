@@ -27,7 +27,7 @@ package struct WhatIf: Sendable {
         case observed
     }
 
-    /// The member of the record that decides.
+    /// What decides: a member of the record, or the state of the device under the record.
     package enum Reason: String, Sendable, Hashable, CaseIterable {
         case disabled
         case platform
@@ -52,7 +52,7 @@ package struct WhatIf: Sendable {
         package let stage: Stage
         package let outcome: Outcome
         package let reason: Reason
-        /// The code of the answer; nil: a pending registration has none.
+        /// The code of the answer; nil with the reason `approval`, because such a registration is not refused.
         package let code: ErrorCode?
     }
 
@@ -94,7 +94,7 @@ package struct WhatIf: Sendable {
         if record.buildChannel == .production, [.test, .development].contains(device.assurance.app) {
             return refused(.request, .assurance, .deviceRevoked)
         }
-        // A device that never signed under the scheme may still be able to.
+        // The device may be able to sign under this scheme although it never did. The finding says only that it never did.
         guard device.highestScheme >= record.signature.minimumScheme else {
             return refused(.request, .scheme, .unsupportedSigVersion)
         }

@@ -35,8 +35,8 @@ public struct AuditArchiveFolder: Sendable {
 
     /// Writes an archive. When this returns, the file is complete and durable.
     ///
-    /// A file of another database, or of the history before a restore, may have the same name. It is kept, and nothing is
-    /// written.
+    /// A file of another database, or of the history before a restore, may have the same name. This throws then, and keeps that
+    /// file.
     ///
     /// - Returns: the seal of the file. It differs from `seal` if the file already exists with the same events, because of a
     ///   crash before its seam was recorded. The caller must check its signature.
@@ -142,7 +142,7 @@ public struct AuditArchiveFolder: Sendable {
 
     private static func contents(of path: String) throws(ReadFailure) -> Data {
         let path = URL(fileURLWithPath: path).resolvingSymlinksInPath().path
-        // With O_NONBLOCK, a FIFO does not wait for its writer.
+        // With O_NONBLOCK, opening a FIFO does not wait for its writer.
         let descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
         guard descriptor >= 0 else { throw .missing }
         let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)

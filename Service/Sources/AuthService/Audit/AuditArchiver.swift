@@ -2,10 +2,11 @@ internal import AuthContract
 internal import Crypto
 public import Logging
 
-/// Moves events of the audit log that are old enough to archive files, in the background.
+/// Moves old events of the audit log to archive files, in the background.
 ///
-/// A file is complete and durable before its seam is recorded, and the seam is recorded before the first of its events is
-/// removed. So a crash at any point loses nothing, and the next run continues. Events are removed in steps of 1,000.
+/// A file is complete and durable before its seam (`StoredAuditArchive`) is recorded, and the seam is recorded before the first
+/// of its events is removed. So a crash at any point loses nothing, and the next run continues. Events are removed in steps of
+/// 1,000.
 public struct AuditArchiver: Sendable {
     private let trail: AuditTrail
     private let folder: AuditArchiveFolder
@@ -23,7 +24,7 @@ public struct AuditArchiver: Sendable {
     /// - Parameters:
     ///   - service: has the log.
     ///   - folder: gets the files.
-    ///   - keepDays: the age from which events are moved.
+    ///   - keepDays: the age in days from which events are moved.
     ///   - logger: receives a line about each archive, with the numbers of its events.
     public init(
         of service: AuthService, to folder: AuditArchiveFolder, keepDays: Int64,

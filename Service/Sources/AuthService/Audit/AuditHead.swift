@@ -58,18 +58,18 @@ public struct AuditHead: Sendable, Hashable, CustomStringConvertible {
 
 /// The result of checking the audit log.
 public enum AuditCheckResult: Sendable, Hashable {
-    /// The chain has no break, and contains the given head.
+    /// The checked part of the chain has no break, and contains the given head.
     case intact
     /// The event with this number is changed or missing.
     case brokenLink(Int64)
-    /// The log ends before the head's event, at this number.
+    /// The log does not contain the head's event, and ends at this number.
     case cut(last: Int64)
-    /// The chain has no break, but the head belongs to another chain.
+    /// The head's event has another hash, so the head belongs to another chain.
     case rewritten
     /// The head was not signed by this service, so it proves nothing about the log.
     case headOfOtherKey
     /// The file of the archive that begins with this event is missing, so its events are not checked.
     case archiveMissing(Int64)
-    /// The archive that begins with this event is changed, or its seal is not genuine.
+    /// The archive that begins with this event is changed, does not follow the one before it, or its seal is not genuine.
     case archiveBroken(Int64)
 }

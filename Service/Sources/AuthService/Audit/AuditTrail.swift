@@ -64,7 +64,7 @@ public struct AuditTrail: Sendable {
         return try await compare(head)
     }
 
-    /// Whether the log still contains this head. Does not check the chain, so it is cheap enough to call often.
+    /// Whether the log still contains this head. Checks neither the chain nor archives, so it is cheap enough to call often.
     public func compare(_ head: AuditHead) async throws(StoreError) -> AuditCheckResult {
         guard head.sequence > 0 else { return head.hash == AuditChain.origin ? .intact : .rewritten }
         guard let link = try await log.link(at: head.sequence) else {
@@ -111,7 +111,7 @@ public struct AuditTrail: Sendable {
             })
     }
 
-    /// The former keys that signed rotations connect to one of these keys, read from the log, newest event first.
+    /// The former keys that signed rotations connect to one of these keys. Reads the log, then the archives, newest event first.
     private func formerKeys(
         before present: [Curve25519.Signing.PublicKey]
     ) async throws -> [Curve25519.Signing.PublicKey] {

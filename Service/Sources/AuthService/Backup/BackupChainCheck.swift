@@ -42,7 +42,8 @@ struct BackupChainCheck {
         let entry = AuditChain.Entry(
             sequence: sequence, code: code, at: at, actor: actor, appID: cells[4].text, deviceID: cells[5].text,
             detail: detail)
-        // The first row may be an archived event that was not removed yet. The previous hash is in the archive's file.
+        // The first row may be an archived event that was not removed yet. Then the previous hash is only in the archive's file,
+        // and this row's hash is not checked here.
         if let before = last?.hash ?? seams[sequence - 1] {
             guard AuditChain.hash(entry, after: before) == hash else { throw broken(sequence) }
         }
@@ -63,8 +64,8 @@ struct BackupChainCheck {
         guard hasHead else {
             throw BackupError(.brokenAudit, "has an audit log that does not contain its head at event \(head.sequence)")
         }
-        // The last seal covers all events before it. A later rotation of the service key is among the rows. Earlier seals may
-        // need a rotation that is only in a file.
+        // Checking the last seal suffices: it covers all events before it. A later rotation of the service key is among the rows.
+        // Earlier seals may need a rotation that is only in a file.
         if let seal, !isGenuine(seal) { throw brokenArchive }
     }
 

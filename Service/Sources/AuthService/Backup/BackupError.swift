@@ -15,7 +15,7 @@ package struct BackupError: Error, Sendable, Hashable, CustomStringConvertible {
     }
 
     package let code: Code
-    /// The expected and the found value, and the remedy. The caller puts the file's name before it.
+    /// The fault, and the remedy if one is known. The caller puts the file's name before this text.
     package let description: String
 
     init(_ code: Code, _ description: String) {

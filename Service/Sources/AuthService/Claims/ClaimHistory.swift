@@ -178,9 +178,9 @@ public struct ClaimHistory: Sendable, Hashable {
     ///
     /// If the clock steps soon after a restore, the loss is repeated around this reading.
     ///
-    /// If it reveals wrong readings, this refuses the dates of the claims that these readings lost: claims that were purged too
-    /// early, and claims that expire later than `latestKept`, which the store must drop. `purgedTo` goes back to `now`: with a
-    /// correct clock, no claim that expires after `now` would have been purged.
+    /// If the reading shows that earlier ones were wrong, this refuses the dates of the claims that the wrong ones lost. These are
+    /// claims that were purged too early, and claims that expire later than `latestKept`, which the store must drop. `purgedTo`
+    /// goes back to `now`: with a correct clock, no claim that expires after `now` would have been purged.
     ///
     /// - Parameters:
     ///   - now: the service's clock, unix seconds.
@@ -199,8 +199,9 @@ public struct ClaimHistory: Sendable, Hashable {
         return finding
     }
 
-    /// Adds the loss of a restore around a reading to which the clock stepped soon after it. The clock may have been behind when the
-    /// loss was found, so that requests up to this reading were accepted before. Later, none of those requests is fresh.
+    /// Adds the loss of a restore around a reading to which the clock stepped soon after the restore. The clock may have been
+    /// behind when the loss was found, so that requests up to this reading were accepted before. Later, none of those requests is
+    /// fresh.
     ///
     /// - Parameters:
     ///   - last: the last reading before the step.
@@ -211,8 +212,8 @@ public struct ClaimHistory: Sendable, Hashable {
         self.restoredAt = now
     }
 
-    /// Adds a recorded reading. The losses that followed from it were recorded too, so it adds none. It only notes the wrong
-    /// readings that it reveals, for a later loss of claims.
+    /// Adds a recorded reading. The losses that followed from it were recorded too, so this adds none. It only notes the wrong
+    /// readings that the recorded one reveals, for a later loss of claims.
     @discardableResult
     package mutating func recall(_ now: Int64, monotonic: Int64) -> ClockHistory.Finding {
         let finding = clock.note(now, monotonic: monotonic)

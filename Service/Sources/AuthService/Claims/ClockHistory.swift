@@ -2,7 +2,7 @@
 ///
 /// A reading is wrong if the clock later falls more than `tolerance` behind the monotonic clock, or behind the last recorded
 /// reading (protocol, *Loss of history*). Readings at the same distance from the monotonic clock are one stretch. A jump ahead
-/// begins another stretch. A clock that falls back ends the stretches that it shows to be wrong.
+/// begins another stretch. If the clock falls back, the stretches that this shows to be wrong are removed.
 package struct ClockHistory: Sendable, Hashable {
     /// Readings between two jumps of the clock.
     struct Stretch: Sendable, Hashable {

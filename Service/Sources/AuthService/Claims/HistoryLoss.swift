@@ -31,10 +31,10 @@ package struct HistoryLoss: Sendable, Hashable {
         }
     }
 
-    /// Ordered by their first date. Intervals with the same `isOpen` never touch.
+    /// Ordered by their first date. Intervals with the same `isOpen` touch only if `add` joined some because of `maximum`.
     package private(set) var intervals: [Interval] = []
 
-    /// The largest number of intervals after a call of `add`. It joins further ones, the earliest first.
+    /// The largest number of intervals after a call of `add`. If there are more, `add` joins the two earliest ones.
     package static let maximum = 32
 
     package init() {}
@@ -187,7 +187,7 @@ package struct HistoryLoss: Sendable, Hashable {
         for interval in other.intervals { join(interval) }
     }
 
-    /// Whether a request of this date may have been accepted, with the widest future window.
+    /// Whether this loss covers the date under the widest future window.
     package func contains(_ timestamp: UnixTime) -> Bool {
         intervals.contains {
             $0.first <= timestamp.seconds
@@ -210,7 +210,7 @@ package struct HistoryLoss: Sendable, Hashable {
         intervals.insert(new, at: intervals.firstIndex { $0.first > new.first } ?? intervals.count)
     }
 
-    /// The seconds until a request dated now can be judged; nil if a request of this date can be judged.
+    /// The seconds from this date to the next one that can be judged; nil if a request of this date can be judged.
     func retryAfter(timestamp: UnixTime, futureWindow: Int64) -> Int64? {
         guard !intervals.isEmpty else { return nil }
         var next = timestamp.seconds

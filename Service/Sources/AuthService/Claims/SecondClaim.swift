@@ -29,7 +29,7 @@ package import AuthContract
 ///
 /// A Cluster has one id for all its parts. If one part is replaced, its next epoch begins under the present id, so step 2 does
 /// not hold: a node that still uses the earlier server may read PostgreSQL's clock again, and later than M. Three facts
-/// replace the steps 2 and 3. `ClusterSecondClaims.pml` searches them.
+/// replace steps 2 and 3. The model `ClusterSecondClaims.pml` checks them.
 ///
 /// 1. The reading of a claim is bound to the claim's route: the node took it before it asked the masters which server has the
 ///    part (`RoutingTable.route`). So it took the reading before a majority named that server.
@@ -55,10 +55,10 @@ package import AuthContract
 /// ## A former primary of PostgreSQL
 ///
 /// A node that still reads a former primary keeps its second claims there. The first part of each server of Redis has the newest
-/// timeline, so the node learns of it from each server at which it claims. But it learns of it only once a node at the promoted
-/// primary reaches that server, and what it accepted until then may be dated ahead. So a node that finds an earlier timeline there
-/// first makes its PostgreSQL give no unclaimed end for `settling` seconds (`settle_claim_keeper`). The script that replaces the
-/// timeline does so only within a minute of the answer that asked for this.
+/// timeline, so the node reads it from each server at which it claims. But the timeline is there only once a node at the promoted
+/// primary has reached that server. Requests that the first node accepted until then may be dated ahead. So a node that finds an
+/// earlier timeline in Redis first makes its PostgreSQL give no unclaimed end for `settling` seconds (`settle_claim_keeper`). The
+/// script that replaces the timeline does so only within a minute of the answer that asked for this.
 ///
 /// ## PostgreSQL in place of a Redis
 ///

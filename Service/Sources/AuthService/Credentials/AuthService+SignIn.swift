@@ -6,8 +6,9 @@ internal import StrictJSON
 extension AuthService {
     /// The credential with this text. The audit log then records that a person signed in.
     ///
-    /// Attempts are limited as those of the admin API are, and one credential signs in 10 times a minute, because each sign-in is an event
-    /// of the audit log, which cannot be pruned. A refused attempt is in the audit log too, at most once a minute.
+    /// Attempts are limited like those of the admin API. One credential can sign in 10 times a minute, because each sign-in is an
+    /// event of the audit log, which cannot be pruned. Of the attempts that are refused with `UNAUTHORIZED` or `FORBIDDEN`, one a
+    /// minute is recorded too.
     ///
     /// - Parameters:
     ///   - text: the text that the person typed.

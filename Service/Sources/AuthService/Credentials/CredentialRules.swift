@@ -43,7 +43,7 @@ public struct CredentialRules: Sendable {
     ///   - bodies: the bodies that its gateway forwards; only for role `service`. Nil: `headers`.
     ///   - life: seconds until it expires, at most ten years.
     ///   - actor: the actor in the audit log.
-    /// - Throws: `ContractError` for values that no credential can have, and `StoreError`.
+    /// - Throws: `ContractError` for values that no credential can have or for an app that does not exist, and `StoreError`.
     public func create(
         name: String, role: CredentialRole, scope: CredentialScope, bodies: ForwardedBodies? = nil, life: Int64,
         actor: String
@@ -100,9 +100,9 @@ public struct CredentialRules: Sendable {
 
     /// The credential in an `Authorization` header. Refuses with `UNAUTHORIZED`.
     ///
-    /// A credential that was wrong 10 times at an address, and an address that sent too many unknown credentials, are refused with
-    /// `RATE_LIMITED` before the store is read. A credential that is cached is exempt, so other clients at the same address cannot
-    /// lock it out.
+    /// A credential that was wrong 10 times at an address, and any credential from an address that named too many unknown devices,
+    /// apps or credentials, is refused with `RATE_LIMITED` before the store is read. A cached credential with the right secret is
+    /// exempt, so other clients at the same address cannot lock it out.
     public func authenticate(
         authorization: String?, from address: ClientAddress
     ) async throws(Refusal) -> Credential {

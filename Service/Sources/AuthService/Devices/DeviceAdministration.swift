@@ -36,8 +36,9 @@ public struct DeviceAdministration: Sendable {
 
     // MARK: Decisions
 
-    // Each decision returns the device after the change. It refuses with `NOT_FOUND` if the app has no such device, and with
-    // `CONFLICT` if the device's state does not allow it. Repeating a decision succeeds.
+    // Each decision returns the device after the change. It refuses with `UNKNOWN_APP` if there is no such app, with `NOT_FOUND` if
+    // the app has no such device, and with `CONFLICT` if the device's state does not allow it. Repeating a decision succeeds, but
+    // `approve` and `reject` conflict if the device is no longer pending.
 
     /// Ends an identity permanently. A device that deregistered cannot be revoked.
     @discardableResult
@@ -110,7 +111,7 @@ public struct DeviceAdministration: Sendable {
         let outcome = try await changes.apply(
             command, to: id, of: app, by: actor, ifVersion: version, isDryRun: isDryRun)
         guard case .done(let device, let isChanged)? = outcome else {
-            // The log has no device ids. The operator already knows this id.
+            // Only the hint has the id: the operator already knows it, and the reason goes to the log, which has no device ids.
             throw Refusal(.notFound, "no such device", hint: "\(app.appID) has no device \(id)")
         }
         // If the proof is not erased here, the next round over the pending proofs erases it.

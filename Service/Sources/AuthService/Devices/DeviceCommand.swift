@@ -4,11 +4,12 @@ internal import AuthContract
 enum DeviceCommand: Sendable {
     /// The device replaces its key.
     case rotate(KeyRotation)
-    /// The device repeats its last rotation for a compromise: the previous key stops verifying.
+    /// The device repeats its last rotation, to this key, for a compromise: the previous key stops verifying.
     case endOverlap(of: DevicePublicKey)
     /// The device ends its identity by a request that this key signed.
     case deregister(signedBy: DevicePublicKey)
-    /// A verified proof of this key is combined with the known assurance.
+    /// A verified proof of this key is combined with the known assurance. `wasSeen`: the time of a verified request of the device
+    /// is still in this node's buffer.
     case proveAgain(VerifiedEvidence, of: DevicePublicKey, wasSeen: Bool)
     /// The device's pending proof verified.
     case settleProof(VerifiedEvidence)
@@ -16,7 +17,7 @@ enum DeviceCommand: Sendable {
     case admit
     /// The device's pending proof was refused, or waited too long.
     case refuseProof(outcome: String)
-    /// The app now enforces, and the device was admitted only under observation.
+    /// The device becomes pending, because it was admitted only under observation and the app now enforces.
     case hold
 
     /// An operator admits a pending device. A device whose proof never verified needs `allowsUnproven`.

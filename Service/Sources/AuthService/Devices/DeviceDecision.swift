@@ -20,7 +20,8 @@ package enum DeviceDecision: Sendable, Hashable {
         }
     }
 
-    /// Whether a device of this status already has the state that the decision gives a pending device.
+    /// Whether the status is the one that an approval or a rejection gives a pending device. The other decisions need no such
+    /// check: they do not conflict if the device is already as decided.
     fileprivate func isMet(by status: DeviceStatus) -> Bool {
         switch self {
         case .approve: status == .registered
@@ -35,7 +36,7 @@ extension DeviceAdministration {
     package struct Decided: Sendable, Hashable {
         /// The device after the decision. In a dry run it has the version from before.
         package let device: DeviceRecord
-        /// Whether the decision changed the device. False if the device was already as decided.
+        /// Whether the decision changed the device, or in a dry run would change it. False if the device was already as decided.
         package let isChanged: Bool
     }
 
@@ -53,8 +54,8 @@ extension DeviceAdministration {
         try await decide(decision.command, id, of: app, ifVersion: version, actor: actor)
     }
 
-    /// Decides about one device of many. Unlike a decision about one device, it succeeds if the device is already approved or
-    /// rejected, so that it can be repeated.
+    /// Decides about one device of many. Unlike a decision about one device, an approval of a registered device and a rejection
+    /// of a rejected device succeed, so that the decision can be repeated.
     ///
     /// - Parameters:
     ///   - decision: the decision.

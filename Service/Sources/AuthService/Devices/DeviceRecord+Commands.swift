@@ -165,7 +165,7 @@ extension DeviceRecord {
 
     /// The effect of an App Attest proof on a device that may already have an App Attest key.
     private enum Move {
-        /// The App Attest key stays the same, or the device has never used the stored one.
+        /// The proof or the device has no App Attest key, or the client may never have learned of its registration.
         case harmless
         /// A new App Attest key replaces one in use.
         case rebind
@@ -215,9 +215,9 @@ extension DeviceRecord {
 
     /// Whether the client may have lost the answer to its registration.
     ///
-    /// `lastSeen` is stored up to half a minute after a request, and a killed node loses times that it has not stored. The counter,
-    /// the key's age and the scheme are stored at once. `wasSeen` covers requests of the last half minute on this node, and those
-    /// that it could not store.
+    /// `lastSeen` is stored up to half a minute after a request, and a killed node loses times that it has not stored. So the
+    /// counter, the key's age and the scheme count too: they are stored at once. `wasSeen` covers requests of the last half minute
+    /// on this node, and those that it could not store.
     private func mayLackItsAnswer(wasSeen: Bool, at now: UnixTime) -> Bool {
         lastSeen == nil && !wasSeen && appAttest?.counter ?? 0 == 0 && keyRotatedAt == nil && highestScheme == .one
             && now - registeredAt <= Self.lostAnswerLife

@@ -12,24 +12,24 @@ public struct DeviceRecord: Sendable, Hashable {
     public var status: DeviceStatus
     /// The current key.
     public var key: DevicePublicKey
-    /// The previous key. Until `previousKeyUntil` it may sign what the access table allows.
+    /// The key before the last rotation; nil: there was none. Until `previousKeyUntil` it may sign what the access table allows.
     public var previousKey: DevicePublicKey?
-    /// The end of the overlap; nil if there is no previous key.
+    /// The end of the overlap; nil: no previous key verifies.
     public var previousKeyUntil: UnixTime?
     /// The device's proven assurance.
     public var assurance: Assurance
-    /// The version of the app in the device's newest evidence, 1 to 64 printable ASCII characters: `CFBundleVersion`, or
-    /// Android's version code. Nil: the evidence names none. It decides nothing.
+    /// The version of the app in the newest accepted evidence that names one, 1 to 64 printable ASCII characters:
+    /// `CFBundleVersion`, or Android's version code. Nil: no evidence named one. It decides nothing.
     public var appVersion: String?
-    /// App Attest data for assertions and the receipt refresh.
+    /// App Attest data for assertions and the receipt refresh; nil: no attestation of App Attest verified.
     public var appAttest: AppAttestKeyState?
     /// When the device registered, on the service's clock.
     public let registeredAt: UnixTime
     /// When the current key became current by a rotation; nil before the first one.
     public var keyRotatedAt: UnixTime?
-    /// When the device was last seen. Coarse, because the times are written in batches.
+    /// When the device was last seen. Coarse, because the times are written in batches. Nil: no time was written yet.
     public var lastSeen: UnixTime?
-    /// The highest scheme under which a request verified: the device's floor.
+    /// The device's own scheme floor: the highest scheme under which a request verified, unless an operator lowered it.
     public var highestScheme: SignatureScheme
     /// An operator's demand to rotate the key.
     public var mustRotate: RotationDemand?
@@ -37,7 +37,8 @@ public struct DeviceRecord: Sendable, Hashable {
     public var admittedUnderObservation: Bool
     /// The id that the client chose. It is displayed, but never trusted.
     public let localID: String?
-    /// The number of times that the row was saved. A decision is saved only if this is still the version that it was made from.
+    /// The number of decisions (`DeviceChange`) that were saved. A decision is saved only if this is still the version that it was
+    /// made from.
     public var version: Int64
 
     /// Memberwise initializer.
@@ -124,7 +125,7 @@ public struct AppAttestKeyState: Sendable, Hashable {
     public let attestedExtensions: Bool
     /// The counter of the last assertion accepted; 0 after the attestation.
     public var counter: UInt32
-    /// The receipt as Apple sent it.
+    /// The receipt from the attestation, or the newest one that Apple sent in exchange.
     public var receipt: [UInt8]?
     /// The result of checking the receipt: `verified`, or the code of the check that refused it.
     public var receiptOutcome: String?

@@ -12,7 +12,7 @@ public struct CountedVerdict: Sendable, Hashable {
         case registration
     }
 
-    /// The app; nil: an app beyond the busiest ones, or an unknown one.
+    /// The app; nil: an unknown app, or one that is not counted separately.
     public var appID: AppID?
     /// The kind of judged event.
     public let kind: Kind
@@ -25,10 +25,10 @@ public struct CountedVerdict: Sendable, Hashable {
     /// The version of the app in the device's evidence, ``unknown`` or ``other``.
     public var version: String
 
-    /// The text for an unknown platform or scheme, and for the version if the evidence names none or the signature did not
-    /// verify.
+    /// The text for an unknown platform or scheme, and for the version if the evidence names none, or if the evidence or the
+    /// signature did not verify.
     public static let unknown = "unknown"
-    /// The versions of an app beyond the most used.
+    /// The text for every version that is not counted separately.
     public static let other = "other"
 
     /// Memberwise initializer. `version` is as in ``DeviceRecord/appVersion``; nil: unknown.

@@ -1,6 +1,6 @@
 internal import AuthContract
 
-/// The counts of one minute, and their bounds.
+/// The bounds for the counts of one minute.
 enum VerdictBounds {
     /// Apps that are counted separately in a minute: the busiest. All others share `nil`.
     static let namedApps = 200
@@ -36,7 +36,7 @@ enum VerdictBounds {
         counts.reduce(into: [:]) { $0[name($1.key), default: 0] += $1.value }
     }
 
-    /// The values of a member with the most verdicts. Verdicts whose value is nil are skipped.
+    /// The values with the most verdicts, at most `limit`. Verdicts whose value is nil are skipped.
     private static func largest<Value: Hashable>(
         _ limit: Int, of counts: [CountedVerdict: Int64], _ value: (CountedVerdict) -> Value?
     ) -> [Value] {

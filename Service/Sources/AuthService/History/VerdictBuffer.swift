@@ -37,7 +37,7 @@ final class VerdictBuffer: Sendable {
         state.withLock { state in
             let minute = time.floored(to: VerdictHistory.minute)
             if minute != state.minute { state.turn(to: minute) }
-            // Called for every request, and hashing takes most of the time: look the verdict up only once.
+            // Called for every verdict, and hashing takes most of the time: look a known verdict up only once.
             if let known = state.counts.index(forKey: verdict) {
                 state.counts.values[known] += 1
                 return
@@ -48,7 +48,7 @@ final class VerdictBuffer: Sendable {
         }
     }
 
-    /// Removes and returns the counts of the oldest minute, within the bounds of a minute.
+    /// Removes the oldest minute, and returns its counts, within `VerdictBounds`. Nil if there is no such minute.
     ///
     /// - Parameter end: take the minute only if it ended by then; nil: always.
     func takeOldest(endedBy end: UnixTime?) -> (minute: UnixTime, counts: [CountedVerdict: Int64])? {

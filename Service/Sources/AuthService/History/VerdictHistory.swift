@@ -56,8 +56,9 @@ public final class VerdictHistory: Sendable {
         }
     }
 
-    /// The unacknowledged batch, or else the oldest minute's. A batch older than the kept minutes is not sent, because the store
-    /// may have forgotten whether it already added it.
+    /// The batch to write: the unacknowledged one, or else that of the oldest minute that ended by `end`. Nil: there is none.
+    ///
+    /// A batch older than the kept minutes is dropped, because the store may have forgotten whether it added that batch.
     private func next(endedBy end: UnixTime?) -> VerdictBatch? {
         let oldest = clock.now - Self.minutesKept
         return unwritten.withLock { unwritten in

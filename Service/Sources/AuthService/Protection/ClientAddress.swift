@@ -2,7 +2,7 @@ internal import Foundation
 
 /// The address of a client, in the form for which rate limits count requests.
 public struct ClientAddress: Sendable, Hashable, CustomStringConvertible {
-    /// An IPv4 address, or the /64 network of an IPv6 address, which usually belongs to one customer.
+    /// An IPv4 address, or the /64 network of an IPv6 address, which usually belongs to one customer. Any other text is kept.
     public let network: String
     /// Whether the address stands for all requests of a trusted proxy that name no client. Then `network` is the proxy's own
     /// address.
@@ -16,8 +16,8 @@ public struct ClientAddress: Sendable, Hashable, CustomStringConvertible {
     ///
     /// - Parameters:
     ///   - text: an address as `inet_pton` reads it. An IPv6 address may have a zone.
-    ///   - nat64: the prefixes with which an IPv6 address stands for an IPv4 client. All clients behind such a translator would
-    ///     share a /64.
+    ///   - nat64: the prefixes with which an IPv6 address stands for an IPv4 client. The embedded IPv4 address is used, because
+    ///     otherwise all clients behind a translator would share a /64.
     public init(_ text: String, nat64: NAT64Prefixes = .standard) {
         isUnnamed = false
         guard text.utf8.contains(UInt8(ascii: ":")) else {

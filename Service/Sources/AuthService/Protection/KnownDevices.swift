@@ -1,23 +1,23 @@
 internal import AuthContract
 internal import Bytes
 
-/// The existing device ids, known to this node without reading the store. Requests with these ids are judged even if their
-/// address named too many unknown ids.
+/// The ids of devices that are not deregistered, known to this node without reading the store. Requests with these ids are judged
+/// even if their address named too many unknown ids.
 ///
-/// All ids are read once. After that the audit log has the ids that any node added: each registration and its event are one
+/// All ids are read first. After that the audit log has the ids that any node added: each registration and its event are one
 /// transaction, and the events are numbered without gaps. While the ids are read, every id may exist. If the log was not read for
 /// `maximumAge`, the store is read for other ids at a bounded rate, so that unknown ids do not keep it overloaded.
 final class KnownDevices: Sendable {
     private struct State: Sendable {
         /// The known ids; nil until the first read of all ids begins.
         var ids: KnownIDs?
-        /// The last event whose device is in `ids`, once all ids were read; nil: the log was empty.
+        /// The event up to which `ids` includes the log, once all ids were read; nil: the log was empty.
         var last: AuditLink?
-        /// The last device of the last page read.
+        /// The last device of the last page read; nil: no page was read, or the last one was empty.
         var after: DeviceQuery.PageToken?
         /// Whether all ids were read.
         var isRead = false
-        /// The time at which `ids` had every id of the store.
+        /// The last time at which `ids` had every existing id; nil: not yet.
         var completeAt: UnixTime?
         /// The time until the next retry, if a store fails.
         var retry = KnownDevices.firstRetry
@@ -65,10 +65,10 @@ final class KnownDevices: Sendable {
         return !isCurrent && unchecked.take(.node, now: now) == nil
     }
 
-    /// Adds the id of a device that this node registered.
+    /// Adds the id of a device that this node or another one registered.
     func insert(_ id: DeviceID) { state.withLock { $0.ids?.insert(id) } }
 
-    /// Reads what is new: all ids the first time, and the new events of the log. If a store fails, the next call continues.
+    /// Reads all ids, unless that is done, and then the new events of the log. If a store fails, the next call continues.
     ///
     /// - Returns: the time until the next call is due.
     @discardableResult
@@ -111,7 +111,8 @@ final class KnownDevices: Sendable {
     /// Adds the devices of new events.
     ///
     /// - Returns: false if all ids must be read again: the log does not continue the part that was read, because another database
-    ///   was restored or promoted; or an event is damaged, or one that only a newer version knows. The new read begins after it.
+    ///   was restored or promoted; or an event is damaged, or one that only a newer version knows. The log is then followed from
+    ///   its newest event on, so this event is not read again.
     private func follow() async throws(StoreError) -> Bool {
         let last = state.withLock { $0.last }
         let newest = try await audit.link(at: nil)

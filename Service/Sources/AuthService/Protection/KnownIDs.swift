@@ -2,9 +2,9 @@ internal import AuthContract
 
 /// A Bloom filter of device ids: it contains every added id, and wrongly a few others.
 ///
-/// An id takes 12 bits and sets 8 of them, so a full layer wrongly contains one id in 300. The hash is seeded at random in each
-/// process, so a client cannot compute ids that the set wrongly contains. The set grows by layers, each twice as large as the one
-/// before.
+/// A layer has 12 bits for each id, and each id sets 8 bits of it. So a full layer wrongly contains one id in 300. The hash
+/// is seeded at random in each process, so a client cannot compute ids that the set wrongly contains. The set grows by layers,
+/// each twice as large as the one before.
 struct KnownIDs: Sendable {
     private struct Layer: Sendable {
         private var words: [UInt64]
@@ -45,7 +45,7 @@ struct KnownIDs: Sendable {
 
     private let maximum: Int
     private var layers: [Layer] = []
-    /// Whether more than `maximum` ids were added. Then every id is treated as contained.
+    /// Whether more ids were added than layers within `maximum` can hold. Then every id is treated as contained.
     private var isOverfull = false
 
     /// An empty set.

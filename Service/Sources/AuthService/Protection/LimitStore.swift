@@ -6,9 +6,9 @@ public enum SharedBucket: Sendable, Hashable {
     case enrolment(ClientAddress)
     /// Failed signatures of a device at an address.
     case failures(ClientAddress, DeviceID)
-    /// Unknown devices, apps and credentials that an address named.
+    /// Unknown devices, unknown apps and wrong credentials that an address named.
     case strangers(ClientAddress)
-    /// Verified requests of a device.
+    /// Requests of a device with a verified signature.
     case device(DeviceID)
     /// Accepted rotations of a device.
     case rotations(DeviceID)
@@ -36,7 +36,7 @@ public protocol LimitStore: Sendable {
     ///   - bucket: the bucket of the token.
     ///   - rate: the bucket's size, and how fast it fills.
     ///   - isDryRun: whether only to check, without taking the token.
-    /// - Returns: nil; or, if there is no token, the seconds until there is one, 1 to 300.
+    /// - Returns: nil if there was a token; otherwise the seconds until there is one, 1 to 300.
     func take(_ bucket: SharedBucket, at rate: Rate, isDryRun: Bool) async throws(StoreError) -> Int64?
 
     /// Takes a token from the device's bucket. If there was one, makes all the claims or none, as `ReplayStore` does. Both take

@@ -26,7 +26,7 @@ final class LiveClaimQuota: Sendable {
         mutating func take(_ count: Int, of maximum: Int, until expiry: UnixTime, now: UnixTime) -> Int64? {
             if live >= maximum - elsewhere { drop(before: now) }
             guard live < maximum - elsewhere else {
-                // Without such a minute, all claims are on other nodes.
+                // If no minute has claims here, all live claims are on other nodes.
                 guard let first = byMinute.keys.min() else { return 60 }
                 return max(1, (first + 1) * 60 - now.seconds)
             }
@@ -46,10 +46,10 @@ final class LiveClaimQuota: Sendable {
         }
 
         mutating func remove(_ count: Int, until expiry: UnixTime) {
-            // Without such a minute, the claims have expired.
+            // If the minute is gone, its claims have expired.
             let minute = expiry.seconds / 60
             guard let counted = byMinute[minute] else { return }
-            // Remove minutes in which no claim expires: `take` would return them as the time to wait for.
+            // Remove a minute in which no claim expires: otherwise `take` would return it as the time to wait for.
             byMinute[minute] = counted > count ? counted - count : nil
             live -= count
         }
@@ -70,7 +70,8 @@ final class LiveClaimQuota: Sendable {
 
     /// Counts claims that are about to be made and expire at `expiry`.
     ///
-    /// - Returns: nil; or, if the app has used its share and nothing was counted, the seconds until some claims expire.
+    /// - Returns: nil if the claims were counted; otherwise the app has used its share, and this is the seconds until some of its
+    ///   claims here expire, or 60 if all are on other nodes.
     func take(_ count: Int, of app: AppID, until expiry: UnixTime, now: UnixTime) -> Int64? {
         state.withLock { state in
             state.shares[app, default: Share()].take(count, of: state.maximum, until: expiry, now: now)
@@ -78,7 +79,7 @@ final class LiveClaimQuota: Sendable {
     }
 
     /// The numbers of live claims to announce, by app. An app is announced if it has at least a hundredth of the maximum here,
-    /// if other nodes reported claims of it, or if other nodes may believe that this node has claims of it.
+    /// if other nodes may believe that it has, or if other nodes reported claims of it.
     func announcements(now: UnixTime) -> [AppID: Int] {
         state.withLock { state in
             var announcements: [AppID: Int] = [:]
@@ -88,7 +89,8 @@ final class LiveClaimQuota: Sendable {
                 let most = max(share.live, share.announced)
                 if most > 0 && most >= state.maximum / 100 || share.elsewhere > 0 {
                     announcements[app] = share.live
-                    // The other nodes may have received the announcement even if there is no answer.
+                    // Keep the larger number until an answer arrives: the other nodes may have received this announcement or only
+                    // an earlier one.
                     share.announced = most
                 }
                 state.shares[app] = share

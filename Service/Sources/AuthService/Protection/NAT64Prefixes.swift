@@ -26,7 +26,7 @@ public struct NAT64Prefixes: Sendable, Hashable {
     /// The well-known prefix and those of an operator, such as `2001:db8:64::/96`.
     ///
     /// - Throws: `ContractError` for more than 16 texts, and for a text that is not an IPv6 prefix of 32, 40, 48, 56, 64 or 96 bits
-    ///   (RFC 6052 section 2.2). Bits 64 to 71 and all bits beyond the length must be zero, and the first 32 bits must not be.
+    ///   (RFC 6052 section 2.2). Bits 64 to 71 and all bits beyond the length must be zero. The first 32 bits must not all be zero.
     public init(_ texts: [String]) throws(ContractError) {
         guard texts.count <= Self.maximum else { throw ContractError("has more than \(Self.maximum) prefixes") }
         var prefixes = [Self.wellKnown]
@@ -42,9 +42,10 @@ public struct NAT64Prefixes: Sendable, Hashable {
             prefixes: Set(prefixes).sorted { ($1.length, $0.bytes.description) < ($0.length, $1.bytes.description) })
     }
 
-    /// The IPv4 address in this IPv6 address, 4 bytes; nil if the address is in no prefix.
+    /// The IPv4 address in this IPv6 address, 4 bytes; nil if no prefix contains the IPv6 address, or if its bits 64 to 71 are not
+    /// zero.
     ///
-    /// The address follows the prefix and skips bits 64 to 71, which are zero (RFC 6052 section 2.2).
+    /// The IPv4 address follows the prefix and skips bits 64 to 71 (RFC 6052 section 2.2).
     func embeddedIPv4(in address: [UInt8]) -> [UInt8]? {
         guard address.count == 16, address[8] == 0,
             let prefix = prefixes.first(where: { address.starts(with: $0.bytes.prefix($0.length)) })
@@ -61,7 +62,7 @@ public struct NAT64Prefixes: Sendable, Hashable {
         guard inet_pton(AF_INET6, String(parts[0]), &address) == 1 else { return nil }
         let bytes = withUnsafeBytes(of: &address) { Array($0) }
         let length = bits / 8
-        // ::/32 has the unspecified address, loopback and IPv4-mapped addresses.
+        // Refuse a prefix in ::/32, which has the unspecified address, loopback and IPv4-mapped addresses.
         guard bytes.prefix(4) != [0, 0, 0, 0], bytes.dropFirst(length).allSatisfy({ $0 == 0 }), bytes[8] == 0 else {
             return nil
         }

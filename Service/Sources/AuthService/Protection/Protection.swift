@@ -7,11 +7,11 @@ public struct ProtectionSettings: Sendable {
     public var enrolment = Rate(burst: 300, perMinute: 300)
     /// Failed signatures of one device at one address.
     public var failedSignatures = Rate(burst: 100, perMinute: 60)
-    /// Unknown devices, apps and credentials that one address named.
+    /// Unknown devices, unknown apps and wrong credentials that one address named.
     public var strangers = Rate(burst: 100, perMinute: 60)
     /// Reads of one device's row before a refusal, for one address.
     public var rereads = Rate(burst: 200, perMinute: 200)
-    /// Verified requests of one device, counted before their claims. They bound `liveClaimsOfOneDevice`.
+    /// Requests of one device with a verified signature, counted before their claims. This rate bounds `liveClaimsOfOneDevice`.
     public var device = Rate(burst: 4000, perMinute: 360)
     /// Accepted rotations of one device. Each writes a row, an audit event, and a thumbprint that is kept forever.
     public var rotations = Rate(burst: 5, perHour: 12)
@@ -35,9 +35,9 @@ public struct ProtectionSettings: Sendable {
 /// The token buckets of the rate limits: on this node, or shared by all nodes.
 ///
 /// If the store of the shared limits fails, requests fail too (503), even those of clients that have proven nothing: without a
-/// count there would be no limit. Two limits only protect this node's own store, and stay on the node: re-reads, and the check
-/// whether there were too many failures or strangers. This node knows the latter from its own refusals, which all nodes count
-/// together.
+/// count there would be no limit. Each node alone limits re-reads, ids that wrongly passed, and tries of one wrong credential.
+/// Whether there were too many failures or strangers is also checked on the node: it knows that from its own refusals, which all
+/// nodes count together.
 final class Protection: Sendable {
     private let enrolment: TokenBuckets<ClientAddress>
     /// Buckets of `SharedBucket.failures`. A client that always fails does not block other devices at its address.
@@ -47,8 +47,8 @@ final class Protection: Sendable {
     private let rereads: TokenBuckets<Reader>
     /// Ids that no device has, but for which the store was read although their address named too many strangers.
     private let wrongPositives = TokenBuckets<Reader>(Rate(burst: 3, perMinute: 1))
-    /// Credentials that were wrong. A credential that stays wrong, such as that of a forgotten job, uses up no more of its
-    /// address's limit.
+    /// Credentials that were wrong. One that stays wrong, such as that of a forgotten job, is soon refused by this limit alone. So
+    /// it does not use up its address's limit.
     private let wrongCredentials = TokenBuckets<CredentialGuess>(Rate(burst: 10, perMinute: 6), capacity: 20_000)
     private let devices: TokenBuckets<DeviceID>
     private let rotations: TokenBuckets<DeviceID>
@@ -63,7 +63,7 @@ final class Protection: Sendable {
     /// Trusted proxies that named no client, each with the time of the last event about it.
     private let unnamed = Locked(BoundedCache<ClientAddress, UnixTime>(capacity: 1000))
 
-    /// A device whose row is read, and the address for which it is read; nil: the request has none.
+    /// A device whose row is read, and the address for which it is read; nil: the client's address is unknown.
     private struct Reader: Hashable {
         let device: DeviceID
         let address: ClientAddress?
@@ -93,7 +93,7 @@ final class Protection: Sendable {
         self.clock = clock
     }
 
-    /// Sets new rates and bounds. Buckets keep their tokens.
+    /// Sets new rates and bounds. Buckets keep their tokens, up to the new burst.
     func apply(_ settings: ProtectionSettings) {
         enrolment.apply(settings.enrolment)
         failedSignatures.apply(settings.failedSignatures)
@@ -161,10 +161,10 @@ final class Protection: Sendable {
         _ = await count(.failures(address, device), failedSignatures)
     }
 
-    /// Counts an unknown device, app or credential.
+    /// Counts an unknown device, an unknown app or a wrong credential.
     ///
     /// - Parameter device: the unknown device; nil: an app or a credential. If the address's bucket was spent, `KnownDevices`
-    ///   wrongly let the id pass. Such an id is read for this address only a few times.
+    ///   wrongly let the id pass. The store is read for such an id and this address only a few times.
     func countStranger(_ device: DeviceID? = nil, from address: ClientAddress) async {
         guard !address.isUnnamed else { return }
         if await count(.strangers(address), strangers), let device {
@@ -172,7 +172,7 @@ final class Protection: Sendable {
         }
     }
 
-    /// The seconds until a bucket of refusals has a token, on this node or on all nodes together.
+    /// The seconds until a bucket of refusals has a token, on this node and on all nodes together; nil: it has one.
     private func waiting(_ bucket: SharedBucket, _ buckets: TokenBuckets<SharedBucket>) -> Int64? {
         let now = clock.now
         let wait = buckets.waiting(bucket, now: now)
@@ -195,8 +195,9 @@ final class Protection: Sendable {
         return true
     }
 
-    /// Whether a row may be re-read. The re-reads of each device are counted for each address, so that one client cannot use up
-    /// those of the others. For requests of another service's clients, the address is nil.
+    /// Counts a re-read of a row. Returns whether it is allowed. The re-reads of each device are counted for each address, so that
+    /// one client cannot use up those of the others. For requests of another service's clients, the address is nil. An unnamed
+    /// address counts as nil.
     func allowsReread(of device: DeviceID, from address: ClientAddress?) -> Bool {
         let reader = Reader(device: device, address: address?.isUnnamed == true ? nil : address)
         return rereads.take(reader, now: clock.now) == nil
@@ -257,7 +258,7 @@ final class Protection: Sendable {
         }
     }
 
-    /// Exchanges the numbers of each app's live claims with the other nodes. The last answer is used until the next exchange.
+    /// Exchanges the numbers of each app's live claims with the other nodes. The last answer is used until the next one.
     func exchangeShares() async {
         guard let shared else { return }
         let announcements = claims.announcements(now: clock.now)

@@ -40,7 +40,7 @@ final class SecurityEvents: Sendable {
     private static let minute: Int64 = 60
     private let state = Locked(State())
 
-    /// Counts an event. Nil: the event is not recorded.
+    /// Counts an event. If it is recorded, returns how many events before it were only counted. Otherwise returns nil.
     func record(app id: AppID, address: ClientAddress, now: UnixTime) -> Unrecorded? {
         state.withLock { state in
             let source = Source(app: id, address: address)

@@ -45,7 +45,7 @@ final class TokenBuckets<Key: Hashable & Sendable>: Sendable {
     /// Sets another rate. A bucket with more tokens than the new burst is reduced to it at its next use.
     func apply(_ rate: Rate) { state.withLock { $0.rate = rate } }
 
-    /// Takes `cost` tokens. If there are fewer, takes none and returns the seconds until there are enough.
+    /// Takes `cost` tokens. If there are fewer, takes none and returns the seconds until there are enough, 1 to 300.
     func take(_ key: Key, cost: Double = 1, now: UnixTime) -> Int64? {
         state.withLock { state in
             let rate = state.rate

@@ -18,7 +18,8 @@ public enum ReceiptAnswer: Sendable, Hashable {
     case receipt([UInt8])
     /// 304: too early. The receipt contains the time from which it can be exchanged.
     case tooEarly
-    /// 400: the receipt cannot be read, or is of the other environment.
+    /// 400: the receipt cannot be read, or is of the other environment. Also if Apple was not asked, because the stored App ID or
+    /// environment cannot be read.
     case badReceipt
     /// 401: the developer's key is not accepted.
     case unauthorized
@@ -27,7 +28,7 @@ public enum ReceiptAnswer: Sendable, Hashable {
     case noData
     /// 429; seconds to wait, if Apple named them.
     case tooManyRequests(retryAfter: Int64?)
-    /// 5xx, an undocumented status, or no answer.
+    /// 5xx, an undocumented status, a 200 whose body cannot be read, or no answer.
     case unavailable(reason: String, retryAfter: Int64?)
     /// No key is configured for the App ID's prefix, so Apple was not asked.
     case noKey

@@ -45,7 +45,7 @@ public struct ReceiptRefreshJob: Sendable {
         self.logger = logger
     }
 
-    /// Work in addition to the exchange. It does not affect the receipt.
+    /// What `run` adds to the exchange: a threshold, a recorder of refused receipts, and another verifier.
     private struct Watch: Sendable {
         let threshold: @Sendable (AuthContract.AppID) async -> Int?
         let record: @Sendable (_ proof: @escaping @Sendable () -> RefusedProof, _ due: DueReceipt) async -> Void
@@ -53,8 +53,8 @@ public struct ReceiptRefreshJob: Sendable {
         let verifier: @Sendable () -> ReceiptVerifier?
     }
 
-    /// Runs until the task is cancelled. Flags devices by the apps' thresholds, and records refused receipts for apps that ask
-    /// for evidence.
+    /// Runs until the task is cancelled. Flags devices by the apps' thresholds, records refused receipts for apps that ask for
+    /// evidence, and trusts the service's added roots.
     public func run(for service: AuthService) async {
         await run(
             Watch(
@@ -152,7 +152,7 @@ public struct ReceiptRefreshJob: Sendable {
 
     private static let pauses = BackOffPause(first: 60, longest: 3600)
 
-    /// First 30 to 60 seconds, then up to an hour. A longer pause that Apple asks for is kept, up to six hours.
+    /// The pause after a failure: first 30 to 60 seconds, then up to an hour, or a longer one that Apple asks for, up to six hours.
     private func backOff(atLeast seconds: Int64?, _ streak: inout Int) -> Duration {
         let own = Self.pauses.seconds(after: streak, random)
         streak += 1

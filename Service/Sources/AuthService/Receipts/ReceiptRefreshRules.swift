@@ -5,10 +5,10 @@ internal import Verification
 
 /// The rate at which receipts are exchanged.
 public struct ReceiptRefreshPolicy: Sendable, Hashable {
-    /// The number of requests of this process to Apple in an hour: at least 1.
+    /// The largest number of requests of this process to Apple in an hour, 1 or more.
     public var requestsPerHour: Int64
 
-    /// A policy. With the default of 360 an hour, about 8,600 receipts are exchanged a day.
+    /// A policy. With the default of 360 an hour, at most 8,640 receipts are exchanged a day.
     public init(requestsPerHour: Int64 = 360) { self.requestsPerHour = max(1, requestsPerHour) }
 }
 
@@ -27,7 +27,7 @@ struct ReceiptRefreshRules: Sendable {
     struct Decision: Sendable {
         var change: ReceiptChange
         var next: Next
-        /// The new receipt, if it was refused.
+        /// The new receipt, if the verifier refused it.
         var proof: (@Sendable () -> RefusedProof)?
     }
 
@@ -51,14 +51,14 @@ struct ReceiptRefreshRules: Sendable {
         case .tooManyRequests(let seconds):
             return kept("too_many_requests", until: now + 3600, now, failures: failures, .backOff(atLeast: seconds))
         case .unavailable(_, let seconds):
-            // The pause grows, so that one receipt that makes the server fail does not delay the others.
+            // The receipt is due later after each failure, so that one that makes the server fail does not delay the others.
             let pause = min(600 << Int64(min(failures, 8)), Self.day)
             return kept(
                 "unavailable", until: now + pause, now, failures: failures + 1, .backOff(atLeast: seconds))
         }
     }
 
-    /// The new receipt is verified against the stored key and App ID before it replaces the stored one.
+    /// Verifies the new receipt against the stored key, App ID and environment, before it replaces the stored receipt.
     private func judge(_ bytes: [UInt8], on due: DueReceipt, at now: UnixTime, jitter: Double) -> Decision {
         let failures = due.evidence.refresh.failures
         func refused(_ code: String) -> Decision {
@@ -78,7 +78,7 @@ struct ReceiptRefreshRules: Sendable {
             return refused("not_a_refreshed_receipt")
         }
         let named = UnixTime(Int64(notBefore.timeIntervalSince1970.rounded(.up)))
-        // Apple names about a day. The bound prevents that a far future date ends this device's refreshes.
+        // Apple names about a day. The bound prevents a date in the far future from ending this device's refreshes.
         let next = min(max(named, now + 3600), now + 30 * Self.day) + Int64(jitter * 6 * 3600)
         return Decision(
             change: ReceiptChange(
@@ -103,7 +103,7 @@ extension DueReceipt {
 
     var environment: AttestEnvironment? { AttestEnvironment(rawValue: evidence.environment) }
 
-    /// The values that every receipt of the device must have.
+    /// The values that every receipt of the device must have; nil: the stored evidence cannot be read.
     var expectations: ReceiptExpectations? {
         guard let app = attestedAppID, let environment, let keyID = KeyID(evidence.keyID) else { return nil }
         return ReceiptExpectations(appIDs: [app], keyID: keyID, clientDataHash: nil, environment: environment)

@@ -4,9 +4,9 @@ public import AuthContract
 public struct ReceiptRefresh: Sendable, Hashable {
     /// When the receipt may be exchanged next; nil: never, because it did not verify or is not Apple's.
     public var dueAt: UnixTime?
-    /// When Apple last answered or failed to answer.
+    /// When the last exchange ended, even if Apple did not answer or was not asked; nil: there was none.
     public var askedAt: UnixTime?
-    /// The outcome: `refreshed`, or the reason of a failure.
+    /// The outcome: `refreshed`, or why the stored receipt stayed; nil: there was no exchange.
     public var outcome: String?
     /// Failures in a row for this receipt.
     public var failures: Int
@@ -63,7 +63,7 @@ public struct ReceiptChange: Sendable, Hashable {
         }
     }
 
-    /// Nil: the stored receipt stays.
+    /// The new receipt; nil: the stored one stays.
     public var replacement: Replacement?
     /// The time of the next exchange, and the result of this one.
     public var refresh: ReceiptRefresh
@@ -77,8 +77,8 @@ public struct ReceiptChange: Sendable, Hashable {
 
 /// Keeps track of due receipts. The background job has no other state, so its work survives restarts.
 ///
-/// Guarantees: of any number of callers in any number of processes, one gets a due receipt. If it ends without recording
-/// anything, the receipt is due again at the end of the lease. A recorded outcome only replaces the receipt that was taken.
+/// Guarantees: of any number of callers in any number of processes, one gets a due receipt. If that caller records nothing,
+/// the receipt is due again at the end of the lease. A recorded outcome only replaces the receipt that was taken.
 public protocol ReceiptStore: Sendable {
     /// Takes the receipt that has been due the longest (`dueAt <= now`), and sets its `dueAt` to the end of the `lease`. Nil if
     /// none is due. Only registered devices with a receipt and a `dueAt` are considered. A device whose row cannot be read is

@@ -191,7 +191,7 @@ extension AppleEvidence {
 }
 
 extension AppAttestEvidence {
-    /// A receipt of a stored key.
+    /// The receipt of an attested key, and the values that the receipt must have.
     init(receipt: [UInt8], of key: AppAttestKeyState, _ clientDataHash: ClientDataHash? = nil, at: UnixTime) {
         self.init(.receipt, receipt, at: at.date)
         isWholeReceipt = true

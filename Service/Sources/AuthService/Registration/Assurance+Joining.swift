@@ -1,7 +1,7 @@
 internal import AuthContract
 
 /// Combines the assurance of two proofs of one key. What is proven about a hardware key stays proven, so a weaker proof lowers
-/// nothing. The content of a stronger proof never raises a weaker one.
+/// nothing. Proofs of different standing are not mixed: the one of the higher standing replaces the other.
 extension Assurance {
     /// This assurance of a key, combined with that of another proof.
     ///
@@ -14,14 +14,14 @@ extension Assurance {
         let takesApp = newer.app.rank >= app.rank
         // Of two equal proofs the newer one is used, because its labels are current.
         if takesApp { joined = newer.marked(as: self) }
-        // A weaker app assurance proves nothing about the key. But hardware attests the key independently of the app.
+        // With a weaker app assurance, a proof raises the key's level only if hardware attests the key, independently of the app.
         if takesApp || newer.key.isAttested { joined.key = max(key, newer.key) { $0.rank } }
         // If the key's level comes from the other proof, it may depend on an added root: add the labels of that proof's roots.
         if joined.key != (takesApp ? newer : self).key { joined.addRootLabels(of: takesApp ? self : newer) }
         return (joined, takesApp)
     }
 
-    /// The rank of a proof. A proof of a higher rank replaces one of a lower rank.
+    /// The standing of a proof. A proof of a higher standing replaces one of a lower standing.
     private enum Standing: Int, Comparable {
         case unproven, development, test, platformProvider
 

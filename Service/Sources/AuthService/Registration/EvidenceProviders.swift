@@ -17,7 +17,7 @@ public struct IntegrityCaller: Sendable, Hashable {
     }
 }
 
-/// The services of Apple and Google that the rules call. Tests and offline services use ``NoProviders``.
+/// The services of Google that the rules call. Tests and offline services use ``NoProviders``.
 public protocol EvidenceProviders: Sendable {
     /// Has Google decode a Play Integrity token. An outage is an outcome, not an error.
     func decode(_ token: String, package: String, for caller: IntegrityCaller) async -> DecodeOutcome
@@ -45,7 +45,7 @@ extension EvidenceProviders {
     /// A refusal, an unlinked Cloud project or a used-up quota concerns only one package, and the search continues. An outage, or
     /// an account that Google does not accept, concerns every package and ends the search.
     ///
-    /// - Returns: the first verdict. Without one, the token is refused only if Google refused it for every package.
+    /// - Returns: the first verdict. Without one, `refused` if Google refused the token for every package, else `couldNotCheck`.
     public func decode(_ token: String, packages: [String], for caller: IntegrityCaller) async -> DecodeOutcome {
         await Self.firstVerdict(of: packages) { package in
             await decode(token, package: package, for: caller)

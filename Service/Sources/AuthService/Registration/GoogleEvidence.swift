@@ -128,7 +128,8 @@ struct GoogleEvidence: Sendable {
     private enum JudgedToken {
         /// A response key opened the token, and every check passed.
         case verified(VerifiedIntegrity)
-        /// No response key opened it, because Play Console may have replaced the keys. The token, and the account for Google.
+        /// No response key opened the token: there is none, it is a standard token, or Play Console may have replaced the keys.
+        /// The values are the token, and the service account for Google.
         case forGoogle(String, Secret)
     }
 

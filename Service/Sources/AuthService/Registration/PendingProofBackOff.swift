@@ -1,8 +1,8 @@
 internal import AuthContract
 internal import Bytes
 
-/// Schedules retries of pending proofs that their provider could not judge, at growing intervals. A proof that can never be
-/// judged then uses little quota, and does not delay the app's other proofs.
+/// Schedules retries of pending proofs, at growing intervals, if their provider did not answer or their root is not trusted. A
+/// proof that can never be judged then uses little quota, and does not delay the app's other proofs.
 final class PendingProofBackOff: Sendable {
     private struct Postponed {
         var failures = 0
@@ -45,7 +45,7 @@ final class PendingProofBackOff: Sendable {
 
     private func change<Value>(_ device: DeviceID, _ body: (inout Postponed) -> Value) -> Value {
         proofs.withLock { proofs in
-            // If a proof is forgotten, it is tried early once, and its last hour begins again.
+            // Forget all proofs if there are too many: each is then tried early once, and its last hour begins again.
             if proofs[device] == nil, proofs.count >= Self.maximum { proofs.removeAll() }
             return body(&proofs[device, default: Postponed()])
         }

@@ -4,8 +4,8 @@ internal import StrictJSON
 /// Registrations that arrived during an outage of their provider. They are kept sealed, judged as of their arrival once the
 /// provider can be reached, and rejected after a day.
 ///
-/// A rejected phone gives up its identity, so a clock that is ahead for a while must reject none. A proof is rejected only after
-/// an hour of rounds that all found it in the last hour of the day. Meanwhile the provider is still asked.
+/// A rejected phone gives up its identity, so a clock that is ahead for a while must reject none. A proof is rejected for its age
+/// only after an hour of rounds that all found it more than 23 hours old. Meanwhile the provider is still asked.
 struct PendingProofs: Sendable {
     let store: any PendingProofStore
     let apps: AppRegistry
@@ -31,7 +31,7 @@ struct PendingProofs: Sendable {
 
     /// The time for which a proof is kept, in seconds.
     static let longestWait: Int64 = 86_400
-    /// The rounds of an hour.
+    /// The rounds of an hour: `AuthService.run` begins one about every 30 seconds by default.
     static let lastRounds = 120
     private static let lastHour: Int64 = 3600
     /// The time after which a proof without a device must belong to a failed registration, in seconds.
@@ -97,7 +97,7 @@ struct PendingProofs: Sendable {
         do {
             evidence = try await app.verify(input)
         } catch {
-            // Another node, or this one after a reload, may trust this root.
+            // Keep a proof under an untrusted root: another node, or this one after a reload, may trust the root.
             guard error.code == .invalidAttestation, error.untrustedRoot == nil else { throw error }
             await recorder.record(error.proof, .registration, of: app, device: device.deviceID)
             return try await reject(device, "refused")

@@ -9,10 +9,10 @@ struct RegistrationRules: Sendable {
     let changes: DeviceChanges
     let store: any DeviceStore
     let verifier: RequestVerifier
-    /// Nil: registrations are refused during an outage of a provider, whatever policy says.
+    /// Nil: new devices are refused during an outage of a provider, whatever policy says.
     let pendingProofs: PendingProofs?
     let recorder: RefusalRecorder
-    /// The devices with verified requests that this node has not stored yet.
+    /// The times of devices' last verified requests that this node has not stored yet.
     let seen: LastSeenBuffer
     let clock: any ServiceClock
     let random: any RandomSource
@@ -29,7 +29,7 @@ struct RegistrationRules: Sendable {
         for _ in 0..<ConcurrentChanges.maximumAttempts {
             let judged = try await judge(request, http, key, under: app)
             if let response = judged.response { return (response, judged.appVersion) }
-            // The record has changed: another channel or policy may refuse a device that this one admits.
+            // The record has changed. Judge again: its new channel or policy may refuse a device that the old one admits.
             apps.forget()
             app = try await apps.enabled(request.appID)
             try await verifier.refuseDevelopmentHeader(http, of: app)
@@ -40,7 +40,7 @@ struct RegistrationRules: Sendable {
 
     /// Judges a registration under an app's record.
     ///
-    /// - Returns: the answer, nil if the stored record is no longer that one, and the version of the app in the verified evidence.
+    /// - Returns: the answer, which is nil if the stored record has changed, and the version of the app in the verified evidence.
     private func judge(
         _ request: RegisterRequest, _ http: IncomingRequest, _ key: DevicePublicKey, under app: ProvisionedApp
     ) async throws(Refusal) -> (response: RegisterResponse?, appVersion: String?) {
@@ -94,7 +94,7 @@ struct RegistrationRules: Sendable {
         }
     }
 
-    /// A development proof needs the allowance, the channel and the header. None of them grants anything alone.
+    /// A development proof needs the allowance, a channel other than production, and the header. None of them suffices alone.
     private func requireDevelopmentAllowed(_ app: ProvisionedApp, _ http: IncomingRequest) throws(Refusal) {
         guard app.record.developmentIntegrityAllowed, app.record.buildChannel != .production else {
             throw Refusal(
@@ -107,7 +107,7 @@ struct RegistrationRules: Sendable {
         }
     }
 
-    /// The status that policy gives to a device whose proof verified.
+    /// The status that policy gives to an admitted device, and whether it is registered only because the app observes.
     private func status(for app: ProvisionedApp) -> (status: DeviceStatus, underObservation: Bool) {
         guard app.record.registration.approval == .manual else { return (.registered, false) }
         return app.record.mode == .observe ? (.registered, true) : (.pending, false)
@@ -131,8 +131,10 @@ struct RegistrationRules: Sendable {
         }
     }
 
-    /// A registration whose proof passed every local check while its provider cannot be reached. The proof is not verified, so
-    /// only the holder of the key is registered as pending, or learns that the key is already pending.
+    /// Answers a registration whose proof passed every local check, but whose provider cannot be reached.
+    ///
+    /// The proof is not verified, so only the holder of the key is registered as pending, or learns that the key is already
+    /// pending.
     private func duringOutage(
         _ request: RegisterRequest, _ key: DevicePublicKey, app: ProvisionedApp, outage: Refusal
     ) async throws(Refusal) -> RegisterResponse? {
@@ -163,7 +165,7 @@ struct RegistrationRules: Sendable {
         }
     }
 
-    /// The answer to the holder of a bound key during an outage.
+    /// The answer to the holder of a pending device's key during an outage. Throws the outage if there is no such device.
     private func pendingAlready(
         _ request: RegisterRequest, _ key: DevicePublicKey, _ binding: KeyBinding, outage: Refusal
     ) async throws(Refusal) -> RegisterResponse {
@@ -189,7 +191,7 @@ struct RegistrationRules: Sendable {
         return outcome
     }
 
-    /// The device of this app and platform that has this current key.
+    /// The device of this app and platform whose current key this is; nil: there is none.
     private func current(
         _ binding: KeyBinding, _ key: DevicePublicKey, _ request: RegisterRequest
     ) async throws(Refusal) -> DeviceRecord? {
@@ -250,7 +252,7 @@ struct RegistrationRules: Sendable {
 
     private func approve(_ device: DeviceRecord, app: ProvisionedApp) async throws(Refusal) -> RegisterResponse {
         let outcome = try await changes.apply(.admit, to: device.deviceID, of: app.record, by: "device", from: device)
-        // Another change may have decided first. The client retries and learns the result.
+        // Another change may have decided first. The client learns the result when it asks for its status.
         guard case .done(let admitted, _)? = outcome, admitted.status == .registered else {
             return RegisterResponse(deviceID: device.deviceID, status: .pending)
         }

@@ -6,9 +6,9 @@ struct VerifiedEvidence: Sendable {
     var assurance: Assurance
     /// The version of the app (``DeviceRecord/appVersion``).
     var appVersion: String?
-    /// The App Attest data to store.
+    /// The App Attest data to store; nil: no App Attest attestation was verified.
     var appAttest: AppAttestKeyState?
-    /// The refused receipt of the attestation. It does not fail the registration.
+    /// The refused receipt of the attestation, which does not fail the registration. Nil: no receipt was refused.
     var refusedReceipt: (@Sendable () -> RefusedProof)?
 }
 

@@ -38,7 +38,7 @@ struct RotationRules: Sendable {
     ) async throws(Refusal) -> RotateKeyResponse {
         let status = AccessTable.State(device.status(under: verified.app.record.mode))
         try AccessTable.require(.rotateKey, in: AccessTable.States(status: status))
-        // The cached row may be older than this rotation.
+        // Compare keys, not roles: the cached row by which the request was verified may be older than this rotation.
         let signer = verified.signedBy == .current ? verified.device.key : verified.device.previousKey
         guard signer == device.key || signer == device.previousKey else {
             throw Refusal(.rotationFailed, "signed by a key from before this rotation")
@@ -71,13 +71,13 @@ struct RotationRules: Sendable {
         _ device: DeviceRecord, _ verified: VerifiedRequest, _ body: RotateKeyRequest, _ newKey: DevicePublicKey
     ) async throws(Refusal) -> Reattestation? {
         guard body.assertion != nil || body.proof != nil || body.keyAttestation != nil else {
-            // A device in development mode has no attestation. On other channels it is refused earlier.
+            // A device in development mode has no attestation. On the production channel it is refused earlier.
             guard !verified.app.record.keys.reattestOnRotation || device.assurance.app == .development else {
                 throw Refusal(.attestationRequired, "the app attests again on rotation")
             }
             return nil
         }
-        // A proof in the body must be verified, and that needs a challenge.
+        // An assertion, a proof or a key attestation must be verified, and that needs a challenge.
         guard let challenge = body.challenge else {
             throw Refusal(malformed: ContractError("what attests a rotation needs a challenge"))
         }
@@ -118,8 +118,8 @@ struct RotationRules: Sendable {
         }
     }
 
-    /// The refusal of a rotation whose new key, or else whose new App Attest key, is or was bound. A rebind to another device's App
-    /// Attest key is judged like a registration with it.
+    /// The refusal of a rotation whose new key is or was bound, or else whose new App Attest key is another device's. The latter
+    /// has the code of a registration with such a key.
     private func takenKey(_ newKey: DevicePublicKey) async throws(Refusal) -> Refusal {
         let binding = try await storeCall { () async throws(StoreError) in
             try await store.binding(of: newKey.thumbprint)
@@ -135,10 +135,10 @@ struct Reattestation: Sendable {
     /// The new assurance of the app with its labels; nil if the app was not attested again.
     var app: Assurance?
     var key: Assurance.Key
-    /// The assurance of a key attestation: its labels name an added root even if the app was not attested again. Nil: none was
-    /// sent.
+    /// The assurance of an Android device's proofs: its labels name an added root even if the app was not attested again. Nil: an
+    /// iOS device.
     var attestation: Assurance?
-    /// The version of the app that was attested again (``DeviceRecord/appVersion``).
+    /// The version of the app in the new evidence (``DeviceRecord/appVersion``); nil: no new evidence names it.
     var appVersion: String?
     /// The new App Attest key, if it replaces the stored one.
     var evidence: AppAttestKeyState?

@@ -7,9 +7,10 @@ extension AuthService {
     /// Sets new rate limits and bounds while the service runs. The number of cached devices does not change.
     public func apply(_ settings: ProtectionSettings) { protection.apply(settings) }
 
-    /// Runs the background work until it is cancelled: follows changes by other processes, reads which devices exist, writes
-    /// last-seen times, judges pending proofs, erases expired recordings, removes credentials that ended long ago, writes verdict
-    /// counts. Each kind has its own loop, so a slow provider delays nothing else.
+    /// Runs the background work until it is cancelled: follows changes by other processes, reads which devices exist, exchanges
+    /// the numbers of live claims with other nodes, writes last-seen times, judges pending proofs, erases expired recordings,
+    /// removes credentials that ended long ago, writes verdict counts and removes old ones. Each kind has its own loop, so a slow
+    /// provider delays nothing else.
     public func run(noteEvery interval: Duration = .seconds(30)) async {
         await withDiscardingTaskGroup { group in
             group.addTask {

@@ -15,7 +15,7 @@ extension AuthService {
         public var credentials: any CredentialStore
         /// The keys that sign device tokens.
         public var signingKeys: any SigningKeyStore
-        /// Nil: during an outage of a provider, registrations are refused whatever the app's policy is.
+        /// Nil: during an outage of a provider, new devices are refused whatever the app's policy is.
         public var pendingProofs: (any PendingProofStore)?
         /// Nil: no refusal is recorded, whatever the app's policy is.
         public var recordings: (any RecordingStore)?

@@ -1,7 +1,7 @@
 public import AuthContract
 public import StrictJSON
 
-/// The rules of the auth service behind `POST /auth/v1/…`, without HTTP and without SQL.
+/// The rules of the auth service behind `/auth/v1/…`, without HTTP and without SQL.
 public struct AuthService: Sendable {
     /// The provisioned apps.
     public let apps: AppRegistry
@@ -46,10 +46,10 @@ public struct AuthService: Sendable {
     /// - Parameters:
     ///   - stores: the stores.
     ///   - key: seals secrets in the stores.
-    ///   - publicOrigin: the origin at which clients reach the service, and the issuer of tokens. Scheme 2 signatures on its
-    ///     own routes cover it.
+    ///   - publicOrigin: the origin at which clients reach the service, and the issuer of tokens. Scheme 2 signatures on the
+    ///     service's own routes cover this origin or one of `otherOrigins`.
     ///   - otherOrigins: further origins at which clients reach the service, such as an old host name.
-    ///   - providers: the services of Apple and Google.
+    ///   - providers: the services of Google.
     ///   - writer: writes the documents of refused proofs. Nil: no refusal is recorded.
     ///   - settings: rate limits and bounds.
     ///   - clock: the clock by which everything is judged.
@@ -109,7 +109,7 @@ public struct AuthService: Sendable {
 
     // MARK: The device API
 
-    /// Counts an address's challenges and registrations; called before the body is read.
+    /// Counts a challenge or registration of an address, and refuses it if there were too many. Called before the body is read.
     public func admitEnrolment(from address: ClientAddress) async throws(Refusal) {
         try await protection.admitEnrolment(from: address)
     }
@@ -226,8 +226,8 @@ public struct AuthService: Sendable {
     /// A request that does not name exactly one valid app is judged as a request of the credential's app, if the credential has
     /// exactly one. During a rollout under observation, the first requests come from clients that do not sign at all.
     ///
-    /// - Throws: `FORBIDDEN` if the credential is not for the app, `INVALID_REQUEST` if `identity_audience` is not the app's. That
-    ///   is no verdict on the request.
+    /// - Throws: `FORBIDDEN` if the credential is not for the app, `INVALID_REQUEST` if `identity_audience` is not the app's, 503
+    ///   if the audience cannot be checked or the token cannot be signed. None of them is a verdict on the request.
     public func verify(
         _ question: VerifyRequest, by credential: Credential, address: ClientAddress
     ) async throws(Refusal) -> Judgement {

@@ -12,7 +12,7 @@ package func within<Value: Sendable, Failure: Error>(
             do throws(Failure) { return .success(try await body()) } catch { return .failure(error) }
         }
         group.addTask {
-            // Nil: the caller was cancelled, and `body` has the result.
+            // Nil: `body` was faster, or the caller was cancelled. Then the result is that of `body`.
             (try? await Task.sleep(for: limit)).map { .failure(tooSlow) }
         }
         defer { group.cancelAll() }

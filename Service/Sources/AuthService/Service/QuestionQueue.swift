@@ -10,7 +10,7 @@ package final class QuestionQueue: Sendable {
     /// Questions that the store has not answered yet.
     private struct Waiting {
         var count = 0
-        /// Returns when the newest one is answered.
+        /// Returns when the newest question is answered; nil: no question waits.
         var last: (@Sendable () async -> Void)?
     }
 
@@ -25,7 +25,7 @@ package final class QuestionQueue: Sendable {
 
     /// Asks the store when earlier questions are answered.
     ///
-    /// - Parameter ask: ends its work before it throws, such as at a deadline.
+    /// - Parameter ask: asks the store. It must end the store's work before it throws, such as at a deadline.
     /// - Throws: `RATE_LIMITED` if too many questions wait; the failure of the store.
     package func answer<Value: Sendable>(
         _ ask: @escaping @Sendable () async throws(StoreError) -> Value

@@ -24,7 +24,7 @@ public struct ServiceKey: Sendable {
         keys = list.map { SymmetricKey(data: $0) }
     }
 
-    /// The check value of each key, in order. The database keeps it to recognise the key. It does not reveal the key.
+    /// The check value of each key, in order. The database keeps check values to recognize keys. They do not reveal the keys.
     public var checks: [ServiceKeyCheck] {
         keys.map { key in
             let bytes = Self.derived(from: key, for: "synheart-auth/service-key-check/v1").withUnsafeBytes { Array($0) }

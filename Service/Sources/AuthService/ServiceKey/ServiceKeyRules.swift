@@ -21,7 +21,7 @@ public struct ServiceKeyError: Error, Sendable, Hashable, CustomStringConvertibl
         public static let unopened = Self(rawValue: "unopened")
         /// A running service does not seal with the first key.
         public static let serviceRunning = Self(rawValue: "serviceRunning")
-        /// Other processes keep changing the check values.
+        /// Another process changed the check values meanwhile, or still seals with an old key.
         public static let busy = Self(rawValue: "busy")
     }
 
@@ -76,22 +76,24 @@ public struct ServiceKeyRules: Sendable {
         if known.isEmpty { _ = try await users() } else { try check(known) }
     }
 
-    /// Throws if the key is not the database's. Returns false if another process changed the check values, so that they must be
-    /// re-read.
+    /// Records the check values if the database has none and the key opens every row. If `writing`, also records that of a new
+    /// first key. Returns false if another process changed the check values, so that they must be re-read.
     private func admits(
         _ known: [ServiceKeyCheck], writing: Bool, lock: (any ServiceLock)?
     ) async throws -> Bool {
         let first = key.checks[0]
         if known.isEmpty {
             let others = try await users().map { key.checks[$0] }.filter { $0 != first }
-            // With one key no lock is needed: a service with another key is refused when it records its check value.
+            // If only the first key is in use, no lock is needed: a service with another key is refused when it records its
+            // check value.
             return try await replace([], with: [first] + others, lock: others.isEmpty ? nil : lock)
         }
         guard writing, !known.contains(first) else { return true }
         return try await replace(known, with: [first] + known, lock: lock)
     }
 
-    /// Replaces the check values while no service can start with the old ones. Returns false if another process changed them.
+    /// Replaces the check values. With a lock, throws if a service runs, and no service starts meanwhile. Returns false if another
+    /// process changed the check values.
     private func replace(
         _ known: [ServiceKeyCheck], with checks: [ServiceKeyCheck], lock: (any ServiceLock)?
     ) async throws -> Bool {
@@ -172,7 +174,7 @@ public struct ServiceKeyRules: Sendable {
             known = try await store.keyChecks()
         }
         try check(known, isRotating: true)
-        // Otherwise a running service would continue to seal with the old key.
+        // Change the sealing key while no service runs: a running service would continue to seal with the old key.
         if known.first != first {
             let both = [first] + known.filter { $0 != first }
             guard try await replace(known, with: both, lock: lock) else { throw Self.interrupted }

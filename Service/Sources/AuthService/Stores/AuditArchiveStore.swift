@@ -9,7 +9,7 @@ public struct StoredAuditEntry: Sendable, Hashable {
     public init(entry: AuditChain.Entry, hash: [UInt8]) { (self.entry, self.hash) = (entry, hash) }
 }
 
-/// The seam between an archive file and the rest of the log.
+/// An archive of the log's oldest events, without the events: its range, its last hash and its seal.
 public struct StoredAuditArchive: Sendable, Hashable {
     /// The number of the first event in the file.
     public let first: Int64

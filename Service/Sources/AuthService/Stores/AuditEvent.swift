@@ -96,7 +96,7 @@ public struct AuditEvent: Sendable, Hashable {
     public let codeText: String
     /// The time of the change, on the service's clock.
     public let at: UnixTime
-    /// The actor: `device`, `cli`, `admin:<credential>`, `service`.
+    /// The actor, such as `device`, `service`, `cli:<user>` or `admin:<credential id>`.
     public let actor: String
     /// The app that the change concerns; nil: none, or several.
     public let appID: AppID?
@@ -142,7 +142,8 @@ public struct AuditEvent: Sendable, Hashable {
 }
 
 extension Set<AuditEvent.Code> {
-    /// Whether there are codes, and no event of these codes names a device. Such events are few, and a store finds them by an index.
+    /// Whether there are codes, and no event of these codes names a device. Such events are few, and a store finds them by an
+    /// index.
     public var areOfNoDevice: Bool { !isEmpty && !contains { $0.isOfDevice } }
 }
 
@@ -152,7 +153,8 @@ extension Set<AuditEvent.Code> {
 /// - It only grows. Events have the numbers 1, 2, 3… without a gap, in the order of one hash chain (`AuditChain`), even if many
 ///   callers append concurrently.
 /// - The events that other stores append with their changes are in the same chain.
-/// - An event is read exactly as it was appended, with its detail. One with too much detail is refused (`AuditEvent.storedDetail()`).
+/// - An event is read exactly as it was appended, with its detail. An event with too much detail is refused
+///   (`AuditEvent.storedDetail()`).
 public protocol AuditLog: Sendable {
     /// Appends an event that does not belong to another store's change.
     func append(_ event: AuditEvent) async throws(StoreError)

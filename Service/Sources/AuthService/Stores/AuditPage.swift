@@ -3,7 +3,7 @@ package import AuthContract
 /// Events of the audit log that fit into one answer. An event may have up to a quarter of a mebibyte: an app's record before and
 /// after a change.
 package struct AuditPage: Sendable {
-    /// The events, in the order of the question.
+    /// The events, in the order of the query.
     package private(set) var events: [RecordedAuditEvent] = []
     /// Whether this is known to be the last page. If false, the next page may still be empty.
     package private(set) var isLast = false
@@ -15,7 +15,8 @@ package struct AuditPage: Sendable {
 
     /// Reads until there are `limit` events, or enough bytes.
     ///
-    /// - Parameter next: reads at most this many events after the event with a sequence number; nil: from the first event on.
+    /// - Parameter next: reads at most a number of events of the query, beginning behind the event with a sequence number; nil: at
+    ///   the first one.
     fileprivate static func read(
         _ limit: Int, _ next: (Int64?, Int) async throws(StoreError) -> [RecordedAuditEvent]
     ) async throws(StoreError) -> AuditPage {

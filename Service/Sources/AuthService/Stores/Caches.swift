@@ -52,7 +52,8 @@ final class ReadThroughCache<Key: Hashable & Sendable, Value: Sendable>: Sendabl
         }
     }
 
-    /// The value at its last read, however long ago. Only for checking that the key exists; requests are not judged by it.
+    /// The value at its last read, however long ago; nil: never read, or dropped. Only rate limits may depend on it: no request is
+    /// judged by it.
     func lastKnown(_ key: Key) -> Value? { state.withLock { $0.entries[key]?.value } }
 
     /// Reads the value from the store and caches it.
@@ -104,7 +105,7 @@ package struct CacheUse: Sendable, Hashable {
 /// A bounded dictionary that drops the least recently used entries.
 ///
 /// It has two generations. A use moves an entry to the younger one. When that is full, the older one is dropped. So it holds the
-/// `capacity / 2` to `capacity` last used entries. Every operation takes constant time, even in a full cache.
+/// `capacity / 2` to `capacity` last used entries. Every operation takes amortized constant time, even in a full cache.
 struct BoundedCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private var young: [Key: Value] = [:]
     private var old: [Key: Value] = [:]
@@ -115,7 +116,7 @@ struct BoundedCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     subscript(key: Key) -> Value? {
         mutating get {
             if let value = young[key] { return value }
-            // Removing from a dictionary hashes the key, even if the dictionary is empty.
+            // Check `isEmpty` first: a removal hashes the key, even if the dictionary is empty.
             guard !old.isEmpty, let value = old.removeValue(forKey: key) else { return nil }
             insert(value, for: key)
             return value

@@ -20,7 +20,8 @@ public struct ClaimPlace: Sendable, Hashable, CustomStringConvertible {
 public protocol ClaimKeeper: Sendable {
     /// The id of the current history.
     ///
-    /// - Throws: if this node may make no claims: another store is the keeper, or the id was read more than `ClaimHistory.lease` ago.
+    /// - Throws: if this node may make no claims: another store is the keeper, or the id was read more than `ClaimHistory.lease`
+    ///   seconds ago.
     func current() throws(StoreError) -> ClaimHistoryID
 
     /// Names the same store under a new id that replaces this one.
@@ -31,14 +32,15 @@ public protocol ClaimKeeper: Sendable {
     /// Whether this is the current id, by a query to PostgreSQL that begins now.
     func isCurrent(_ id: ClaimHistoryID) async throws(StoreError) -> Bool
 
-    /// The unclaimed end under an id that stays, by a query to PostgreSQL that begins now: the latest date, in unix seconds, of a request
-    /// that was accepted without a second claim by a reading of PostgreSQL's clock from before now.
+    /// The unclaimed end under an id that stays, by a query to PostgreSQL that begins now.
     ///
-    /// - Returns: nil if it is not known, as in `ClaimHistoryID.unclaimedEnd`, or if another id is the present one.
+    /// - Returns: the latest date, in unix seconds, of a request that was accepted without a second claim by a reading of
+    ///   PostgreSQL's clock from before now. Nil if this date is not known, as in `ClaimHistoryID.unclaimedEnd`, or if another id
+    ///   is the present one.
     func unclaimedEnd(of id: ClaimHistoryID) async throws(StoreError) -> Int64?
 
-    /// Makes every node get no unclaimed end, for any id, as long as a request that was accepted before now may be dated ahead:
-    /// another primary of PostgreSQL may have its second claim. The record is on the primary's disk when this returns.
+    /// Withholds the unclaimed end of every id from all nodes, as long as a request accepted before now may be dated ahead. Another
+    /// primary of PostgreSQL may have the second claim of such a request. The record is on the primary's disk when this returns.
     func settle() async throws(StoreError)
 
     /// Keeps second claims in PostgreSQL: those of requests dated more than 5 s after a `ClaimHistoryID.reading`, and those of the
@@ -57,9 +59,9 @@ public struct ClaimHistoryID: Sendable, Hashable {
     public let primary: PrimaryPlace?
     /// PostgreSQL's clock as recorded with the id or before it; nil: not known. Claims dated more than 5 s later are second claims.
     public let reading: UnixTime?
-    /// The latest date, in unix seconds, of a request that was accepted under an earlier id without a second claim. Only `renew`
-    /// returns it. Nil: unknown, because a node without second claims may have accepted requests, or PostgreSQL may have lost
-    /// second claims.
+    /// The latest date, in unix seconds, of a request that was accepted under an earlier id without a second claim. Only an id that
+    /// was just named has it. Nil: this is a later reading, or the date is unknown, because a node without second claims may have
+    /// accepted requests, or PostgreSQL may have lost second claims.
     public let unclaimedEnd: Int64?
 
     /// Memberwise initializer.

@@ -5,15 +5,15 @@ internal import StrictJSON
 public enum CredentialRole: String, Sendable, Hashable, CaseIterable {
     /// Asks about requests of some apps: `/verify`, or forward authentication.
     case service
-    /// Reads through the admin API.
+    /// Reads through the admin API, except recordings, credentials and webhooks.
     case viewer
-    /// Reads, and decides about devices.
+    /// Reads what `viewer` reads, and recordings. Decides about devices.
     case `operator`
-    /// Everything.
+    /// Everything in the admin API.
     case admin
 }
 
-/// The request bodies that a gateway forwards (*Forward authentication* of the contract).
+/// The request bodies that a gateway forwards (*Forward authentication* in the protocol).
 public enum ForwardedBodies: String, Sendable, Hashable, CaseIterable {
     /// Whole bodies.
     case whole

@@ -81,7 +81,7 @@ public enum SaveOutcome: Sendable, Hashable {
     case keyTaken
 }
 
-/// A value of a device that only grows. It is stored without a new version.
+/// A value of a device that only grows, unless a `DeviceChange` replaces it. It is raised without a new version.
 public enum DeviceFact: Sendable, Hashable {
     /// The counter of an assertion by the App Attest key with this id.
     case counter(UInt32, ofAppAttestKey: [UInt8])
@@ -103,15 +103,15 @@ public struct DeviceQuery: Sendable {
     public var status: DeviceStatus?
     /// Devices of this platform.
     public var platform: Platform?
-    /// Registered then or later.
+    /// Devices that registered at this time or later.
     public var registeredFrom: UnixTime?
-    /// Registered earlier.
+    /// Devices that registered before this time.
     public var registeredBefore: UnixTime?
     /// The order of the pages.
     public var order = Order.newest
     /// Continues after this device of the previous page, in the same order.
     public var after: PageToken?
-    /// 1 to 1000. A value outside is clamped, so stores need not check it.
+    /// The largest number of devices: 1 to 1000. A value outside is clamped, so stores need not check it.
     public var limit: Int { didSet { limit = Self.bounded(limit) } }
 
     /// The order of devices, by the time of registration.
@@ -186,9 +186,9 @@ public protocol DeviceStore: Sendable {
     /// stored version increases by one. If several callers start from the same row, one succeeds.
     ///
     /// `lastSeen` and `registeredAt` are never written. `highestScheme` is written only if `lowersScheme`. The App Attest data,
-    /// including its counter and receipt, is written only if `replacesAppAttest`. In both cases the change also conflicts if the
-    /// stored counter or scheme differs from `before`, because facts change without a new version. If `replacesKey`, the new key
-    /// is bound, and the others become previous and retired.
+    /// including its counter and receipt, is written only if `replacesAppAttest`. A change that replaces these data also
+    /// conflicts if the stored counter or scheme differs from `before`, because facts change without a new version. If
+    /// `replacesKey`, the new key is bound, and the others become previous and retired.
     ///
     /// - Parameter changes: 1 to 1000, of different devices.
     /// - Returns: the outcome of each change.
@@ -234,13 +234,13 @@ public protocol DeviceStore: Sendable {
 
     /// Whether another process may have rotated the device's key since this row was read. If so, the service reads the row again to
     /// tell the device its current key after a lost answer. By default true. A store whose keys only this process rotates answers
-    /// false. Any other may compare key and version, which costs less than a row.
+    /// false. Other stores may compare key and version, which costs less than reading the row.
     func mayHaveRotatedElsewhere(_ device: DeviceRecord) async throws(StoreError) -> Bool
 }
 
 /// Bounds for writing last-seen times.
 public enum LastSeen {
-    /// The largest age of a stored time in seconds, so that a busy fleet does not rewrite its rows all day.
+    /// A new time replaces the stored one only if it differs by more than these seconds, so that a busy fleet rewrites few rows.
     public static let grain: Int64 = 3600
     /// The largest number of devices in one call, so that it ends well within the deadline of a write.
     public static let step = 1000

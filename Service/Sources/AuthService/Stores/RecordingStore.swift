@@ -53,7 +53,7 @@ public struct RecordedRefusal: Sendable, Hashable {
 public struct RecordingBounds: Sendable, Hashable {
     /// The largest number of recordings.
     public let count: Int
-    /// The total size of all sealed recordings.
+    /// The largest total size of the sealed recordings, in bytes.
     public let bytes: Int
 
     /// The bounds that the service uses for each app.

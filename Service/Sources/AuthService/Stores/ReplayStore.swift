@@ -36,7 +36,7 @@ public struct ReplayClaim: Sendable, Hashable {
         signature.r.withUnsafeBytes { ReplayClaim(.signatureR, $0, device) }
     }
 
-    /// The signature base of a scheme 2 request, which covers its nonce.
+    /// The signature base of a scheme 2 request, given as its SHA-256. The base covers the request's nonce.
     public static func signatureBase(_ base: [UInt8], of device: DeviceID) -> ReplayClaim {
         base.withUnsafeBytes { ReplayClaim(.signatureBase, $0, device) }
     }
@@ -46,7 +46,7 @@ public struct ReplayClaim: Sendable, Hashable {
         digest.withUnsafeBytes { ReplayClaim(.verification, $0, device) }
     }
 
-    /// The raise of an assertion counter by a verification.
+    /// A step of raising an assertion counter in a verification.
     fileprivate static func raise(_ step: ClaimTag.Step, _ digest: [UInt8], of device: DeviceID) -> ReplayClaim {
         digest.withUnsafeBytes { ReplayClaim(step == .raised ? .raise : .raiseBegun, $0, device) }
     }
@@ -88,7 +88,7 @@ public struct ClaimTag: Sendable, Hashable {
         case begun, raised
     }
 
-    /// The tag of the same verification, for a step of raising the counter to this value.
+    /// The tag of a step of a verification: it begins to raise the counter to this value, or has raised it.
     init(of step: Step, _ counter: UInt32, in verification: Verification, by device: DeviceID) {
         let bytes = withUnsafeBytes(of: counter.bigEndian) { Array($0) }
         claim = .raise(step, verification.digest + bytes, of: device)
@@ -102,10 +102,10 @@ public enum ClaimOutcome: Sendable, Hashable {
     /// This claim was taken before, so the request is a replay. If several were taken, it is the first of them in the given
     /// order. The call took no claim.
     case taken(ReplayClaim)
-    /// The store has lost its history of that time, or cannot know whether it has. Refuse with 503. A retry may succeed after
-    /// this many seconds.
+    /// The store has lost its history of the request's time, or cannot know whether it has. Refuse with 503. A retry may succeed
+    /// after this many seconds.
     case historyLost(retryAfter: Int64)
-    /// The claim would expire no later than claims that were already purged. Refuse as `CLOCK_SKEW`.
+    /// `expiresAt` is not later than `now`, or not later than that of a claim that was already purged. Refuse as `CLOCK_SKEW`.
     case expired
 }
 
@@ -116,8 +116,9 @@ public enum ClaimOutcome: Sendable, Hashable {
 ///   if another one got a claim of its set.
 /// - A claim is taken while `now < expiresAt`, even if the process ends in between. The store evicts no claim earlier. It frees a
 ///   claim within a minute after that, and keeps any number of live claims.
-/// - Time is the caller's `now`, never the store's own clock. `now` may step back: a claim with an `expiresAt` no later than
-///   that of a claim already purged is `expired`, because the store no longer knows whether it was taken.
+/// - The caller's `now` decides whether a claim is live, not the store's own clock. `now` may step back: a claim with an
+///   `expiresAt` no later than that of a claim already purged is `expired`, because the store no longer knows whether it was
+///   taken.
 /// - A live tag is checked before the history: an accepted request stays accepted for a minute, even if the store has lost its
 ///   history of that time.
 public protocol ReplayStore: Sendable {

@@ -4,7 +4,7 @@ public struct SealedRow: Sendable, Hashable {
     public enum Kind: String, Sendable, Hashable, CaseIterable {
         /// An app record: its whole text in UTF-8. Only some of its members are sealed.
         case app
-        /// The private key of device tokens.
+        /// A private key that signs device tokens.
         case signingKey
         /// The proof of a device that waits for its provider.
         case pendingProof

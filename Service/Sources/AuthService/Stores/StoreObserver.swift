@@ -1,6 +1,6 @@
 public import AuthContract
 
-/// Observes each call to a store, for metrics. It is called on the store's own threads and must be quick.
+/// Observes each call to a store, for metrics. It is called in the task of the call and must be quick.
 public protocol StoreObserver: Sendable {
     /// A call has ended.
     ///

@@ -9,7 +9,7 @@ public struct StoreOpenError: Error, Sendable, Hashable, CustomStringConvertible
         /// A code with this raw value.
         public init(rawValue: String) { self.rawValue = rawValue }
 
-        /// The file or the database belongs to another program.
+        /// The file is not a database, or the database belongs to another program.
         public static let notADatabase = Self(rawValue: "notADatabase")
         /// A newer version of this software wrote the data, and this version cannot work with them.
         public static let newerVersion = Self(rawValue: "newerVersion")
@@ -22,7 +22,7 @@ public struct StoreOpenError: Error, Sendable, Hashable, CustomStringConvertible
         public static let notReadable = Self(rawValue: "notReadable")
         /// The file or its folder cannot be written.
         public static let notWritable = Self(rawValue: "notWritable")
-        /// Another service has the file open.
+        /// Another process uses the file, or a restore would replace an existing file.
         public static let inUse = Self(rawValue: "inUse")
         /// The file has more than one hard link.
         public static let severalNames = Self(rawValue: "severalNames")
@@ -35,7 +35,7 @@ public struct StoreOpenError: Error, Sendable, Hashable, CustomStringConvertible
 
         /// The URL cannot be read.
         public static let malformedURL = Self(rawValue: "malformedURL")
-        /// No server that accepts writes answers.
+        /// No connection to a server that accepts writes can be opened.
         public static let unreachable = Self(rawValue: "unreachable")
         /// The server is older than PostgreSQL 15, or the database's encoding is not UTF-8.
         public static let unsupported = Self(rawValue: "unsupported")

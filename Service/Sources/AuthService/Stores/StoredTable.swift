@@ -1,9 +1,10 @@
 /// The permanent data of a deployment, as tables: `synheart-auth migrate-store` copies them between engines, and a backup
 /// contains them.
 ///
-/// The tables and columns are those of the SQLite file's current version. Challenges and claims are not included: a client that
-/// loses its challenge asks for a new one, and after the copy or the restore the deployment refuses requests dated before it, as
-/// after any loss of history. Deliveries of webhooks are not included either: nothing depends on them.
+/// The tables and columns are those of the SQLite file's current version, except `key_checks`: the file has it as a row of
+/// `facts`. Challenges and claims are not included: a client that loses its challenge asks for a new one, and after the copy or
+/// the restore the deployment refuses requests dated before it, as after any loss of history. Deliveries of webhooks are not
+/// included either: nothing depends on them.
 ///
 /// Adding a table or a column: a row of an older backup lacks it, so make a new column optional.
 public enum StoredTable: String, Sendable, Hashable, CaseIterable {
@@ -15,7 +16,7 @@ public enum StoredTable: String, Sendable, Hashable, CaseIterable {
     case keys
     /// Credentials, with the hash of the secret.
     case credentials
-    /// In the order in which the keys were added.
+    /// The keys that sign device tokens, sealed, in the order in which they were added.
     case signingKeys = "signing_keys"
     /// Signing keys that were revoked. They are never valid again.
     case revokedSigningKeys = "revoked_signing_keys"
@@ -27,7 +28,7 @@ public enum StoredTable: String, Sendable, Hashable, CaseIterable {
     case verdictCounts = "verdict_counts"
     /// Webhooks, with sealed secrets.
     case webhooks
-    /// The seams between the archives of the audit log and the rest of it.
+    /// The archives of the audit log, without their events: the range, the last hash and the seal of each.
     case auditArchives = "audit_archives"
     /// One row: the check values of the service key, separated by spaces.
     case keyChecks = "key_checks"

@@ -17,7 +17,7 @@ enum SigningKeyCommand: Sendable {
 ///
 /// The newest key is the standby: it is published, and signs only after the next rotation, or when the signing key is
 /// revoked. The signing key is the newest of the other keys that has been published for `publishedAhead`. Older keys stay
-/// published while their tokens can be valid. So a backend that caches the key set never meets an unknown key.
+/// published while their tokens can be valid. So, unless a key was revoked, a backend with a cached key set meets no unknown key.
 package struct SigningKeyRing: Sendable {
     let keys: [StoredSigningKey]
 
@@ -39,9 +39,9 @@ package struct SigningKeyRing: Sendable {
         return candidates.lastIndex { now >= Self.signsFrom($0) } ?? candidates.startIndex
     }
 
-    /// When the last token of a key expires; nil if the key signs or will sign.
+    /// When the last token of a key expires, even of one that still signs; nil: the key has no successor with a standby yet.
     ///
-    /// Its successor began to sign when it had been published for long enough and had a standby.
+    /// The key's successor begins to sign when it has been published for long enough and has a standby.
     package func lastTokenEnds(ofKeyAt index: Int) -> UnixTime? {
         guard index >= 0, index + 2 < keys.count else { return nil }
         let (successor, standby) = (keys[index + 1], keys[index + 2])
@@ -49,7 +49,7 @@ package struct SigningKeyRing: Sendable {
         return began + TokenIssuer.maximumLife + Self.clockDifference
     }
 
-    /// The change that a command makes; nil: the keys are already as the command requires, or no key has its id.
+    /// The change that a command makes; nil: the keys are already as the command requires, or no key has the id to revoke.
     func applying(_ command: SigningKeyCommand, at now: UnixTime, by actor: String) -> SigningKeyChange? {
         func change(
             to after: [StoredSigningKey], revoking revoked: String? = nil, _ code: AuditEvent.Code, _ detail: JSONObject

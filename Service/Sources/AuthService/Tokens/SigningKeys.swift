@@ -20,7 +20,7 @@ public actor SigningKeys {
     public enum Use: String, Sendable, Hashable {
         /// The key signs.
         case signing
-        /// The key is published, and signs next.
+        /// The key is published, and does not sign yet.
         case standby
         /// The key no longer signs. It is published until its last token expires.
         case retiring
@@ -104,8 +104,8 @@ public actor SigningKeys {
     /// Removes a key from the key set at once, which invalidates its tokens. Returns true even if the key was revoked before.
     /// Returns false for an unknown or expired key.
     ///
-    /// If it was the signing key, the standby signs at once, and a new standby is created. A backend learns of it when it next
-    /// reads the key set.
+    /// If it was the signing key, the next key signs at once. If it was the signing key or a later one, a new standby is created. A
+    /// backend learns of the revocation when it next reads the key set.
     public func revoke(_ id: String, actor: String) async throws(Refusal) -> Bool {
         for _ in 0..<ConcurrentChanges.maximumAttempts {
             let command = SigningKeyCommand.revoke(id, replacement: try made())
@@ -179,7 +179,7 @@ public actor SigningKeys {
 
     private func made() throws(Refusal) -> StoredSigningKey {
         var privateKey = P256.Signing.PrivateKey()
-        // An operator revokes a key by its id, and commands take a word that begins with - for an option.
+        // Make no id that begins with -: an operator revokes a key by its id, and commands take such a word for an option.
         while DevicePublicKey(privateKey.publicKey).thumbprint.hasPrefix("-") { privateKey = P256.Signing.PrivateKey() }
         let id = DevicePublicKey(privateKey.publicKey).thumbprint
         guard let sealed = try? key.seal(Array(privateKey.rawRepresentation), context: Self.context(id)) else {

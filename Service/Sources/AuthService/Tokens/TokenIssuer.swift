@@ -8,7 +8,7 @@ struct TokenIssuer: Sendable {
     let issuer: String
     let random: any RandomSource
 
-    /// Seconds for which a token is valid. Revocation and rotation do not invalidate it.
+    /// Seconds for which a device token is valid. Revoking the device or rotating its key does not invalidate the token.
     static let maximumLife: Int64 = 600
     /// Seconds for which an identity token is valid: as long as one request takes.
     static let identityLife: Int64 = 60
@@ -32,8 +32,8 @@ struct TokenIssuer: Sendable {
 
     /// A token for a service behind the caller of `/verify`.
     ///
-    /// The app's own id is not allowed as its audience: every backend of the app accepts that audience in device tokens, and a
-    /// backend that ignores `typ` would accept this token as a device token.
+    /// The app's own id is no audience by default, unlike in device tokens: every backend of the app accepts that audience there,
+    /// and a backend that ignores `typ` would accept this token as a device token.
     func identityToken(
         for audience: String, of device: DeviceRecord, _ record: AppRecord, at now: UnixTime
     ) async throws(Refusal) -> String {
@@ -50,8 +50,8 @@ struct TokenIssuer: Sendable {
         }
     }
 
-    /// Refuses an audience that is the id of another app. A stored record may be older than this rule, and two changes of apps can
-    /// run concurrently.
+    /// Refuses an audience that is the id of another app. The check of app records is not enough: a stored record may be older
+    /// than this rule, and two changes of apps can run concurrently.
     private func requireNoOtherApp(_ audience: String, of record: AppRecord) async throws(Refusal) {
         if let id = try? AppID(audience), id != record.appID, try await apps.isProvisioned(id) {
             throw Refusal(.invalidRequest, "audience \(id) is another app")

@@ -43,7 +43,7 @@ public struct AddedRoot: Sendable, Hashable {
 
     static let labelPrefix = "root:"
 
-    /// Setting, subject, thumbprint and dates.
+    /// Setting, subject, thumbprint, dates, label, and whether the root is built in.
     public var json: JSONObject {
         JSONObject([
             ("setting", .string(use.rawValue)), ("subject", .string(subject)), ("sha256", .string(thumbprint)),
@@ -56,7 +56,7 @@ public struct AddedRoot: Sendable, Hashable {
 extension AddedRoot {
     /// Reads a certificate that may become a trust anchor. It may have expired.
     ///
-    /// The certificate is identified by its key, not its name: built-in keys and known software keys are recognised.
+    /// The certificate is identified by its key, not its name: built-in keys and known software keys are recognized.
     ///
     /// - Throws: `ContractError`, with the finding and the remedy.
     init(der: [UInt8], for use: Use) throws(ContractError) {
@@ -74,7 +74,7 @@ extension AddedRoot {
         pem = PEM.encode(der, label: "CERTIFICATE")
         let builtIn = BuiltInRoots.use(ofKey: keyDigest)
         isBuiltIn = builtIn == use
-        // Even if it has expired: Google's list contains expired certificates of valid keys.
+        // A built-in key needs no more checks of its certificate: Google's list contains expired certificates of valid keys.
         if isBuiltIn { return }
         if let builtIn {
             throw ContractError("\(subject): comes with the service as one of \(builtIn.rawValue): remove it here")
@@ -84,7 +84,8 @@ extension AddedRoot {
         try Self.requireVendor(of: certificate, subject, for: use)
     }
 
-    /// Refuses a certificate that another one issued, or that may not issue the vendors' intermediates.
+    /// Refuses a certificate that has no subject, that is not self-signed, that may not issue the vendors' intermediates, or that
+    /// has an unknown critical extension.
     private static func requireRoot(_ certificate: Certificate, _ subject: String) throws(ContractError) {
         guard !certificate.subject.isEmpty else {
             throw ContractError("has no subject, so no chain can name it: download it again from the vendor")

@@ -4,7 +4,7 @@ internal import Bytes
 
 /// The roots that an operator trusts in addition to the built-in ones.
 public struct AddedRoots: Sendable, Hashable {
-    /// All roots, by setting and then in the order of the files, including built-in ones.
+    /// The roots of the files, in the order in which they were added, without those in ``expired``. Some may be built in.
     public private(set) var all: [AddedRoot] = []
     /// Expired roots that were left out. They are not trusted.
     public private(set) var expired: [AddedRoot] = []
@@ -22,9 +22,10 @@ public struct AddedRoots: Sendable, Hashable {
     /// - Parameters:
     ///   - text: the file, PEM.
     ///   - use: what its roots sign.
-    ///   - now: the time at which no root may have expired.
+    ///   - now: the time at which no root may have expired, except one that is built in.
     ///   - leavesOutExpired: whether an expired root is left out (``expired``) instead of refused.
-    /// - Throws: `ContractError` for a file that has anything but roots for this use, and for a key that is listed twice.
+    /// - Throws: `ContractError` for a file that has anything but 1 to ``maximumCount`` roots for this use, and for a key that is
+    ///   listed twice and is not built in.
     public mutating func add(
         _ text: String, for use: AddedRoot.Use, at now: UnixTime, leavingOutExpired leavesOutExpired: Bool = false
     ) throws(ContractError) {

@@ -28,6 +28,6 @@ extension AuthService {
         apps.trust(roots)
     }
 
-    /// The event of a start or a reload with added roots, or with fewer of them than before.
+    /// The name of the security event of a start or a reload with added roots, or with fewer of them than before.
     package static let rootsEvent = "added_roots"
 }

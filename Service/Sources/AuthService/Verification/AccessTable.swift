@@ -10,7 +10,7 @@ public enum Operation: String, Sendable, Hashable, CaseIterable {
     case deregister
     /// Issues a device token.
     case token
-    /// Another service's request, through `/verify` or the middleware.
+    /// Another service's request, through `/verify` or forward authentication.
     case otherService
 }
 
@@ -126,7 +126,7 @@ enum AccessTable {
 
     private static func ageState(of device: DeviceRecord, under keys: KeyPolicy, now: UnixTime) -> State? {
         let overdue = device.rotationDemands(under: keys, at: now).filter { now > $0.by }
-        // A thief of a compromised key could rotate it, too.
+        // Without grace, because a thief of a compromised key could rotate it, too.
         guard !overdue.contains(where: { $0.reason == .compromise }) else { return .tooOldPastGrace }
         var isTooOld = !overdue.isEmpty
         if let maximum = keys.maximumAgeDays {

@@ -1,6 +1,6 @@
 @_spi(Service) package import AuthContract
 
-/// A request that a gateway forwards for judgement (*Forward authentication* of the contract).
+/// A request that a gateway forwards for judgement (*Forward authentication* in the protocol).
 ///
 /// The gateway forwards it in one of two forms, which the path alone selects. In the path form, the request line is the original
 /// one behind the path of the route. In the header form, two headers name the original method and target.
@@ -18,7 +18,7 @@ package struct ForwardedRequest: Sendable {
         case partialBody = "X-Envoy-Auth-Partial-Body"
     }
 
-    /// The header fields of the original request, without the gateway's credential.
+    /// The header fields of the gateway's request, without its credential. They include those of the original request.
     package let headers: HeaderFields
     private let credentials: [String]
     /// The method and the target of the path form; nil: the header form.
@@ -137,7 +137,7 @@ package struct ForwardedRequest: Sendable {
             throw Self.malformed("X-Original-Transfer-Encoding must be none or transfer codings, separated by commas")
         }
         if length == Self.absent {
-            // Under HTTP/2, a body needs neither header.
+            // Under HTTP/2, a body needs neither header. So without them, only a read counts as a request without a body.
             return OriginalBody(length: nil, isEmpty: coding == Self.absent && isRead)
         }
         guard length.utf8.allSatisfy({ 0x30...0x39 ~= $0 }), let number = Int(length) else {

@@ -4,12 +4,13 @@ public import AuthContract
 public struct Judgement: Sendable {
     /// The accepted request, or the reason of the refusal.
     public let result: Result<VerifiedRequest, Refusal>
-    /// The request as proven by its signature. A request may be refused after its signature verified, for example as a replay.
+    /// The request as proven by its signature; nil: no signature verified. A request may be refused after its signature verified,
+    /// for example as a replay.
     public var signed: VerifiedRequest? {
         guard case .success(let request) = result else { return refused }
         return request
     }
-    /// The request that was refused after its signature verified.
+    /// The request that was refused after its signature verified; nil: there is none.
     private let refused: VerifiedRequest?
     /// The app that the request names; nil if the request was refused before the app was found.
     let app: ProvisionedApp?
@@ -65,7 +66,8 @@ public struct VerifiedRequest: Sendable {
     let row: DeviceRow
     /// The role of the key that signed.
     public let signedBy: SigningKeyRole
-    /// The assertion that policy demands and that no header has. Only the body of rotate-key may still contain one.
+    /// The assertion that policy demands and that no header has; nil: none is missing. Only the body of rotate-key may still
+    /// contain one.
     public internal(set) var missingAssertion: AssertionDemand?
 
     /// The app at the time of the judgement.
@@ -82,7 +84,7 @@ public struct VerifiedRequest: Sendable {
     public var at: UnixTime { request.now }
     /// The time that the client signed.
     public var signedAt: UnixTime { request.timestamp }
-    /// Seconds since the key was registered or became current by a rotation.
+    /// Seconds since the device's current key was registered, or became current by a rotation.
     public var keyAgeSeconds: Int64 { max(0, at - row.device.keySince) }
 
     /// The value of `X-Synheart-Rotate` for the device; nil if it need not rotate.

@@ -1,9 +1,9 @@
 package import AuthContract
 
-/// The origins that scheme 2 requests may have been sent to (*Signature scheme 2* of the contract).
+/// The origins that scheme 2 requests may have been sent to (*Authority* in the protocol).
 extension RequestVerifier {
-    /// The origins that the request may have been sent to, as configured by the service or the app's operator. The Host header
-    /// alone is never enough. Empty: scheme 2 is refused.
+    /// The origins that the request may have been sent to, as configured by the service or the app's operator. If the
+    /// service has no configured origins, its own routes accept the received one if it is loopback. Empty: scheme 2 is refused.
     func origins(
         of request: IncomingRequest, app: ProvisionedApp, _ operation: Operation
     ) throws(Refusal) -> [RequestOrigin] {
@@ -36,7 +36,7 @@ extension RequestVerifier {
         return (try? RequestOrigin(request.incoming.provenance))?.isLoopback ?? false
     }
 
-    /// Judges the request at the first origin at which its signature verifies, or else at its own.
+    /// Judges the request at the first origin at which its signature verifies, or else at the request's own origin.
     func admit(
         _ request: SignedRequest, orAt others: ArraySlice<RequestOrigin>, _ row: DeviceRow
     ) throws(Refusal) -> Judgement {
@@ -50,7 +50,7 @@ extension RequestVerifier {
     }
 
     /// Distinguishes a wrong origin on the service's own routes from a wrong signature. The client's headers explain a refusal,
-    /// and never admit a request (*Signature scheme 2*).
+    /// and never admit a request (*Authority*).
     func explained(_ judgement: Judgement, _ request: SignedRequest, _ row: DeviceRow) throws(Refusal) -> Judgement {
         guard judgement.refusal?.code == .invalidSignature, request.scheme == .two, request.operation != .otherService,
             row.device.status != .deregistered

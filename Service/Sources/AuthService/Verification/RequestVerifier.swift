@@ -1,8 +1,8 @@
 @_spi(Service) internal import AuthContract
 internal import StrictJSON
 
-/// Judges signed requests: cheap checks first, replay last, fail closed. The order is that of the contract (*Verification
-/// order*).
+/// Judges signed requests: cheap checks first, replay late, fail closed. The order is that of the protocol (*Verifying a request*,
+/// *Order*).
 struct RequestVerifier: Sendable {
     let apps: AppRegistry
     let devices: DeviceDirectory
@@ -30,7 +30,7 @@ struct RequestVerifier: Sendable {
         var claimed: (device: DeviceID, exists: Bool)?
         do throws(Refusal) {
             let headers = try wellFormed { try SignatureHeaders(request.headers) }
-            // The method is part of the signed message: no line break can be moved into it.
+            // Only letters and -, so that no line break can be moved into the method: a line break ends it in the signed message.
             guard request.method.isMethod else {
                 throw Refusal(malformed: ContractError("the method must be letters"))
             }
@@ -130,7 +130,7 @@ struct RequestVerifier: Sendable {
         }
     }
 
-    /// Refuses the development header of a request for a production app, whatever its value, and records a security event.
+    /// Refuses the development header of a request for a production app, whatever its value. Records security events within limits.
     func refuseDevelopmentHeader(_ request: IncomingRequest, of app: ProvisionedApp) async throws(Refusal) {
         guard app.record.buildChannel == .production,
             request.headers.contains(HeaderName.developmentMode)
@@ -158,7 +158,7 @@ struct RequestVerifier: Sendable {
         }
     }
 
-    /// Checks the signature, then status, key age and scheme floor.
+    /// Refuses a deregistered device. Then checks the signature, the device's status, the key's age, the assurance and the floor.
     func admit(_ request: SignedRequest, _ row: DeviceRow) -> Judgement {
         guard row.device.status != .deregistered else {
             return .refused(Refusal(.notRegistered, "the device is deregistered"), app: request.app)
@@ -253,7 +253,7 @@ struct RequestVerifier: Sendable {
 
     /// Counts the claims in the app's share, and makes them.
     ///
-    /// - Parameter make: makes the claims with their expiry and the app's future window; nil: it made none.
+    /// - Parameter make: makes the claims with their expiry and the app's future window. It returns nil if it made none.
     private func claim(
         _ request: SignedRequest, _ make: (UnixTime, Int64) async throws(StoreError) -> ClaimOutcome?
     ) async throws(Refusal) {

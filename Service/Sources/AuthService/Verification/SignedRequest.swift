@@ -85,7 +85,7 @@ final class SignedRequest: Sendable {
 
     private static let reads: Set = ["GET", "HEAD", "OPTIONS"]
 
-    /// The path as the client signed it, without the prefix that the deployment strips.
+    /// The path as the client signed it, without the prefix that the deployment's proxy adds (`path_prefix_strip`).
     private static func signedPath(
         _ path: RequestPath, of app: ProvisionedApp, _ operation: Operation
     ) throws(Refusal) -> RequestPath {

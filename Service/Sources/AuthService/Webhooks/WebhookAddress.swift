@@ -67,7 +67,7 @@ package struct WebhookAddress: Sendable, Hashable {
     package static func isAllowed(_ bytes: [UInt8], loopback: Bool) -> Bool {
         if bytes.count == 4 { return isAllowed(ipv4: bytes, loopback: loopback) }
         guard bytes.count == 16 else { return false }
-        // An IPv4 address in an IPv6 address: mapped, compatible, NAT64 (RFC 6052), 6to4.
+        // Judge mapped, NAT64 (RFC 6052) and 6to4 addresses by the IPv4 address in them. Refuse IPv4-compatible addresses.
         let zeros = [UInt8](repeating: 0, count: 10)
         if bytes.starts(with: zeros + [0xFF, 0xFF]) || bytes.starts(with: nat64 + zeros.dropLast(2)) {
             return isAllowed(ipv4: Array(bytes.suffix(4)), loopback: loopback)

@@ -3,7 +3,7 @@ internal import AuthContract
 /// One step of one webhook: read the next events, send them, save the position.
 extension WebhookDeliveries {
     private static let lanesAtOnce = 4
-    /// After this many failures, the step sends nothing more.
+    /// After this many failures, the step begins no more lanes.
     private static let maximumFailures = 8
     /// The largest number of events by which the position may be ahead of the stored one while there is no delivery to save.
     private static let maximumLead: Int64 = 100
@@ -181,7 +181,7 @@ extension WebhookDeliveries {
         return try await save(after, &place)
     }
 
-    /// Saves the webhook. Returns false if another process changed it: the next round begins with the stored webhook.
+    /// Saves the webhook. Returns false if another caller changed it: the next round begins with the stored webhook.
     private func save(
         _ webhook: Webhook, _ place: inout Place, recording event: AuditEvent? = nil
     ) async throws(StoreError) -> Bool {

@@ -5,8 +5,9 @@ public import Logging
 /// Delivers the events of the audit log to webhooks, in the background.
 ///
 /// The log is the only queue: each webhook has its position in it. A receiver that is slow, dead or wrong delays only its own
-/// webhook. Of several nodes, the node that holds the lease delivers for a webhook. Each event is delivered at least once: if a
-/// node ends after a delivery and before it saved the position, the event is delivered again, with the same id.
+/// webhook. Of several nodes, the node that holds the lease delivers for a webhook. Each event is delivered at least once, unless
+/// it is given up: if a node ends after a delivery and before it saved the position, the event is delivered again, with the same
+/// id.
 public final class WebhookDeliveries: Sendable {
     /// This node's state of a webhook.
     struct Place: Sendable {
@@ -56,7 +57,8 @@ public final class WebhookDeliveries: Sendable {
         }
     }
 
-    /// Seconds of a lease. The clocks of two nodes may differ by 30 s, and an attempt takes up to 10 s.
+    /// Seconds of a lease, and (`leaseMargin`) those that must be left of it when an attempt begins: the clocks of two nodes may
+    /// differ by 30 s, and an attempt takes up to 10 s.
     static let leaseSeconds: Int64 = 120
     static let leaseMargin: Int64 = 45
     static let interval: Duration = .seconds(1)
@@ -139,8 +141,8 @@ public final class WebhookDeliveries: Sendable {
         return due
     }
 
-    /// This node's state of a webhook that was just read. If another process changed the webhook, its failures and its pause
-    /// are forgotten.
+    /// This node's state of a webhook that was just read. If another caller changed the webhook, its failures and its pause are
+    /// forgotten.
     private func current(_ webhook: Webhook, _ known: Place?) -> Place {
         guard let known else { return Place(webhook: webhook, window: WebhookWindow(position: webhook.position)) }
         guard !known.isRunning, known.webhook.version < webhook.version else { return known }

@@ -17,7 +17,7 @@ struct WebhookWindow: Sendable {
 
     init(position: Int64) { self.position = position }
 
-    /// The events to deliver, one list for each device, in the order of the log.
+    /// The events to deliver, in the order of the log: one list for each device, and one for the events without a device.
     func lanes(_ events: [RecordedAuditEvent], of webhook: Webhook) -> [[RecordedAuditEvent]] {
         var (lanes, places) = ([[RecordedAuditEvent]](), [DeviceID?: Int]())
         for event in events where !done.contains(event.sequence) && webhook.wants(event.event) {
@@ -31,8 +31,8 @@ struct WebhookWindow: Sendable {
         return lanes
     }
 
-    /// Records events that were delivered or given up, and moves the position up to the first event that still needs a
-    /// delivery.
+    /// Records events that were delivered or given up, and moves the position to the last event before the first one that still
+    /// needs a delivery.
     mutating func settle(_ delivered: Set<Int64>, in events: [RecordedAuditEvent], of webhook: Webhook) {
         done.formUnion(delivered)
         for event in events {
@@ -42,11 +42,11 @@ struct WebhookWindow: Sendable {
         }
     }
 
-    /// The events to give up: they failed for the whole retry period, and so did all events before them.
+    /// The events to give up: those at least as old as the retry period, if the first event after the position fails for that long.
     ///
     /// - Parameters:
-    ///   - events: the events that could not be delivered.
-    ///   - failingSince: the time since which the first of them fails; nil: it does not fail.
+    ///   - events: the events that were not delivered.
+    ///   - failingSince: the time since which the first event after the position fails; nil: it does not fail.
     static func givenUp(_ events: [RecordedAuditEvent], failingSince: UnixTime?, at now: UnixTime) -> Set<Int64> {
         guard let failingSince, now - failingSince >= retryPeriod else { return [] }
         return Set(events.filter { now - $0.event.at >= retryPeriod }.map(\.sequence))

@@ -11,7 +11,7 @@ public struct Webhooks: Sendable {
     /// Whether receivers on other machines may use plain http.
     public var allowsHTTP = false
 
-    /// The most webhooks of a deployment. Each costs a connection while it delivers.
+    /// The most webhooks of a deployment. Each costs up to four connections while it delivers.
     public static let maximum = 32
     private static let page = 1000
     /// The label of a secret's text.
@@ -44,7 +44,8 @@ public struct Webhooks: Sendable {
     /// Adds a webhook, which gets the events from now on. The secret cannot be read again later.
     ///
     /// - Returns: the webhook, and its secret: `whsec_` and 32 bytes in base64.
-    /// - Throws: `ContractError` for values that no webhook can have, and `StoreError`.
+    /// - Throws: `ContractError` for values that no webhook can have, for an app that does not exist, and if there are already
+    ///   ``maximum``; and `StoreError`.
     public func add(
         url: String, scope: CredentialScope, codes: Set<AuditEvent.Code>, actor: String
     ) async throws -> (webhook: Webhook, secret: Secret) {

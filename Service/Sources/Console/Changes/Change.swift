@@ -17,7 +17,7 @@ struct Change: Sendable {
     var tag: String?
     /// The next page's message, such as "The device is revoked.".
     let done: String
-    /// The page after the change, and the page to return to without it.
+    /// The path of the page after the change. The link that cancels the change leads to it, too.
     let next: String
 }
 
@@ -74,7 +74,7 @@ struct ChangeField: Sendable {
 
 /// A page that shows a change with its call, and makes the call when the person confirms.
 protocol ChangePage: ConsolePage {
-    /// The change with these fields: from the query when the page is shown, from the form when it is confirmed.
+    /// The change with these fields: from the query when the page is shown, from the form when the form is sent.
     func change(_ visit: Visit, _ fields: PageFields) async throws -> Change
     /// A page for an answer that no later call returns, such as a secret. Nil: the next page reports the change.
     func result(_ answer: JSONValue, _ visit: Visit) -> Page?

@@ -3,7 +3,7 @@ internal import StrictJSON
 
 /// The `synheart-auth` commands for the pages' calls.
 enum CommandLineForm {
-    /// The words after `synheart-auth`; nil: no command makes exactly this call.
+    /// The words after `synheart-auth`, without those of `last`; nil: no command makes exactly this call.
     static func of(_ call: AdminCall) -> [String]? {
         let body = call.body ?? JSONObject()
         func option(_ name: String, _ member: String) -> [String] {
@@ -63,7 +63,7 @@ enum CommandLineForm {
             return ["webhooks", "deliveries"] + (call.parameters["webhook_id"].map { [$0] } ?? [])
         case .listApps: return ["apps", "list"]
         case .showApp: return ["apps", "show"] + (call.parameters["app_id"].map { [$0] } ?? [])
-        // The command reads the record from a file.
+        // These two commands read the record from a file.
         case .addApp: return ["apps", "add", "--file", "app.json"]
         case .changeApp: return ["apps", "change", "--file", "app.json"]
         case .listRecordings:

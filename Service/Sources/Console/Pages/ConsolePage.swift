@@ -2,7 +2,7 @@ internal import AuthContract
 internal import AuthServer
 internal import StrictJSON
 
-/// One page of the console. All pages are in `Console.pages`.
+/// One page of the console. All pages are in `PageTable.all`.
 protocol ConsolePage: Sendable {
     /// The path below `/console`, with parameters in braces, such as `/devices/{app_id}/{device_id}`. Empty: the first page.
     var path: String { get }
@@ -36,13 +36,13 @@ extension ConsolePage {
 
 /// A page to be rendered.
 struct Page: Sendable {
-    /// The heading, and the first words of the window's title.
+    /// The first words of the window's title. Many templates also use it as the heading.
     let title: String
     /// The name of the template in `Templates.all`.
     let template: String
     var values: [String: PageValue]
     var status = 200
-    /// Seconds after which the script reloads the parts of the page marked `data-live`; nil: never.
+    /// Seconds between the script's refreshes of the parts of the page marked `data-live`; nil: it never refreshes them.
     var refresh: Int?
     /// A file instead of the page; nil: none.
     var download: Download?

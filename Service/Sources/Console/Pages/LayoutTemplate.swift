@@ -67,7 +67,7 @@ extension Templates {
         </div>
         """#
 
-    /// The same list as a command, after its entries.
+    /// The commands that return the same list as the page.
     static let listCommands = #"""
         {{#commands}}
         <details><summary>This list in a terminal</summary>

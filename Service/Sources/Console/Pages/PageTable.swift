@@ -15,7 +15,7 @@ enum PageTable {
         ] + DeviceChange.allCases.map { DeviceChangePage(change: $0) }
         + WebhookAction.allCases.map { WebhookActionPage(change: $0) }
 
-    /// The links at the top, each shown only to people who may make its call.
+    /// The links at the top. A link with a call is shown only to people who may make the call.
     static let navigation: [(title: String, path: String, needs: AdminRoute?)] = [
         ("Now", "", nil), ("Apps", "/apps", .listApps), ("History", "/history", .showHistory),
         ("Refusals", "/refusals", .listRecordings), ("Devices", "/devices", .listDevices),

@@ -63,13 +63,13 @@ struct Visit: Sendable {
         do throws(CallRefused) {
             return try await self.call(call, ifMatch: tag)
         } catch {
-            // After other failures it is unknown whether the change was made.
+            // After a failure of the service it is unknown whether the change was made, so the number stays used.
             if error.status < 500 { sessions.giveBack(number, in: sessionID) }
             throw error
         }
     }
 
-    /// The version to which the person's decision applies: for a form, the one that its page showed.
+    /// The version to which the person's decision applies: for a form, the one that its page showed. Nil: the answer has none.
     ///
     /// - Parameter read: the current answer about that record.
     func seenVersion(of read: AdminResponse) throws(PageRefusal) -> String? {
@@ -95,7 +95,8 @@ struct Visit: Sendable {
         try await call(AdminCall(.listApps))["apps"]?.elements.compactMap { $0["app_id"]?.string } ?? []
     }
 
-    /// The app to which a list is narrowed. A credential for some apps has to name one: the first, if the query names none.
+    /// The app to which a list is narrowed; nil: it is not. A credential for some apps must name one, so if the query names none,
+    /// this is the first of `apps`.
     func narrowedApp(_ apps: [String]) -> String? {
         if let app = request.query["app"], !app.isEmpty { return app }
         return credential.scope == .allApps ? nil : apps.first

@@ -23,15 +23,15 @@ struct ConsoleSession: Sendable {
     /// Seconds after which a session always ends.
     static let limit: Int64 = 12 * 3600
 
-    /// Whether the session has ended. If the clock is set back, sessions end too.
+    /// Whether the session has ended. It also ends if the clock is set back to before the session's last use.
     func hasEnded(at now: UnixTime) -> Bool {
         !(0..<Self.idleLimit).contains(now - lastUsedAt) || !(0..<Self.limit).contains(now - startedAt)
     }
 
-    /// A token for the forms of one page. It has a number, so that each form makes its change only once.
+    /// A token for the forms of one page. The token has a number, so that all forms of the page together make only one change.
     func newToken() -> String { formToken + "." + String(UInt64.random(in: 0...(.max)), radix: 36) }
 
-    /// The number in the token of a form of this session; nil: the token is missing, malformed or of another session.
+    /// The number in the token of a form of this session; nil: the token is missing, malformed, of another session or replaced.
     func number(of token: String?) -> String? {
         guard let parts = token?.split(separator: ".", omittingEmptySubsequences: false), parts.count == 2,
             1...13 ~= parts[1].utf8.count, constantTimeEquals(Array(parts[0].utf8), Array(formToken.utf8))
@@ -52,7 +52,7 @@ struct Notice: Sendable, Hashable {
 /// They are not sealed into a cookie for all nodes, because a copied cookie would then remain valid after the person
 /// signed out.
 final class ConsoleSessions: Sendable {
-    /// The largest number of sessions of one credential. Another one ends the oldest.
+    /// The largest number of sessions of one credential. Another one ends the session that was used least recently.
     static let maximumOfCredential = 20
     /// The largest number of sessions in total. Only holders of credentials can reach it.
     static let maximum = 1000
@@ -85,8 +85,8 @@ final class ConsoleSessions: Sendable {
 
     /// The session with this id; nil: it has ended, or never existed.
     ///
-    /// - Parameter prolongs: whether the request is the person's, so that it prolongs the session and receives the
-    ///   notice.
+    /// - Parameter prolongs: whether this use prolongs the session: false for a refresh by the script, and for a form whose
+    ///   body is not read yet.
     func use(_ id: String, at now: UnixTime, prolongs: Bool) -> ConsoleSession? {
         sessions.withLock { sessions in
             let key = Self.key(id)
@@ -104,7 +104,7 @@ final class ConsoleSessions: Sendable {
     func tell(_ notice: Notice?, in id: String) { sessions.withLock { $0[Self.key(id)]?.notice = notice } }
 
     /// Uses up the number of a form that makes a change. Returns false if the number was used before, or if the token was
-    /// replaced meanwhile.
+    /// replaced or the session ended meanwhile.
     ///
     /// - Parameter session: the session by which the token was checked.
     func take(_ number: String, of session: ConsoleSession, in id: String) -> Bool {

@@ -13,7 +13,7 @@ extension PageRequest {
     }
 
     /// Whether a page of another origin linked here, or uses this page as an image or a script. Then the session is not used,
-    /// because sites of the same domain send the cookie.
+    /// because browsers send the cookie also for pages of other hosts of the same domain.
     var isReadFromElsewhere: Bool {
         method != "POST" && fetchSite.map { $0 != "same-origin" && $0 != "none" } ?? false
     }

@@ -1,6 +1,6 @@
 internal import AuthServer
 
-/// The cookie that has a session's id. `__Host-` binds it to this host: no other name of the same domain can set it.
+/// The cookie that has a session's id. `__Host-` binds it to this host: no other host of the same domain can set it.
 enum SessionCookie {
     static let name = "__Host-synheart-console"
 
@@ -10,7 +10,7 @@ enum SessionCookie {
         return values[0]
     }
 
-    /// The header that gives the browser a session id, which the browser keeps until it is closed.
+    /// The header that gives a session id to the browser. When the browser is closed, it forgets the id.
     static func set(_ id: String) -> (String, String) { ("Set-Cookie", "\(name)=\(id); \(attributes)") }
 
     /// The header that removes the session id from the browser.

@@ -1,6 +1,6 @@
 internal import StrictJSON
 
-/// Members of the API's answers, read by their paths. An absent member is shown as nothing.
+/// Members of the API's answers, read by their names. An absent member is nil, and a page shows nothing for it.
 extension JSONValue {
     /// A member of an object; nil if this is not an object or lacks the member.
     subscript(_ name: String) -> JSONValue? { object?[name] }

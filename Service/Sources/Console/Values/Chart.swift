@@ -1,10 +1,10 @@
 internal import AuthContract
 
-/// Counts over time as stacked bars. The page also has the numbers as a table.
+/// Counts over time as stacked bars. The legend has the total of each series.
 struct Chart: Sendable {
     /// One series. Series are stacked from the bottom.
     struct Series: Sendable {
-        /// The class in the stylesheet: `good`, `bad` or `warn`.
+        /// The class in the stylesheet: `good`, `warn`, `bad` or `dark`.
         let tone: String
         let name: String
         let counts: [Int64]
@@ -22,7 +22,7 @@ struct Chart: Sendable {
     private static let width = 720.0
     private static let height = 160.0
 
-    /// For the partial `chart`.
+    /// For the partial `chart`; no value if all counts are 0.
     var value: PageValue {
         let length = series.map(\.counts.count).max() ?? 0
         let peak = (0..<length).map(total).max() ?? 0

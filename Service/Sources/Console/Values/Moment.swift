@@ -27,7 +27,7 @@ struct Moment {
         return seconds < 0 ? "\(length) ago" : "in \(length)"
     }
 
-    /// A length of time in its largest unit.
+    /// A length of time in the largest unit that it has at least two of, otherwise in seconds.
     ///
     /// - Parameter seconds: 0 or more.
     static func length(_ seconds: Int64) -> String {

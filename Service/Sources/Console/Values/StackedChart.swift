@@ -1,7 +1,7 @@
 internal import AuthContract
 
-/// Counts over time by group, as stacked bars. Each group has a pattern besides its colour. The page also has the numbers as a
-/// table.
+/// Counts over time by group, as stacked bars. Each group has a pattern besides its color. The legend has the total of each
+/// group.
 struct StackedChart: Sendable {
     /// The largest number of groups with their own pattern. One more pattern is for all others.
     static let maximumGroups = 8
@@ -16,7 +16,7 @@ struct StackedChart: Sendable {
         var total: Int64 { counts.reduce(0, +) }
     }
 
-    /// A prefix of its ids that no other chart of the page uses.
+    /// The prefix of the chart's element ids. No other chart of the page uses it.
     let key: String
     let title: String
     let start: UnixTime

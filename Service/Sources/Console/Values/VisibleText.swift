@@ -2,8 +2,8 @@
 enum VisibleText {
     /// The text with control characters, bidirectional controls and other invisible characters written as `\u{…}`.
     ///
-    /// A character of HTML's syntax is also separated from its neighbours: the template library escapes whole grapheme clusters,
-    /// so a quote followed by a combining mark would not be escaped.
+    /// The template library escapes whole grapheme clusters, so it would not escape a quote followed by a combining mark. If a
+    /// cluster has a character of HTML's syntax, its characters outside of ASCII are therefore written as `\u{…}`, too.
     ///
     /// - Parameter keepsLines: whether line feeds and tabs stay, for text that is shown with its line breaks.
     static func of(_ text: String, keepsLines: Bool = false) -> String {
@@ -25,8 +25,8 @@ enum VisibleText {
         return visible
     }
 
-    /// JSON text, or a draft of it, that a page can show and get back as the same JSON. Invisible characters are replaced by JSON
-    /// escapes.
+    /// JSON text, or a draft of it, that a page can show and get back as the same JSON. If the text has an invisible character,
+    /// all characters outside of printable ASCII become JSON escapes, except line feeds and tabs.
     static func ofJSON(_ text: String) -> String {
         guard of(text, keepsLines: true) != text else { return text }
         var escaped = ""
@@ -41,7 +41,7 @@ enum VisibleText {
         return escaped
     }
 
-    /// Most texts are printable ASCII.
+    /// Whether the text is printable ASCII, as most texts are. Such a text needs no changes.
     private static func isPlain(_ text: String) -> Bool { text.utf8.allSatisfy { 0x20...0x7E ~= $0 } }
 
     private static func isSyntax(_ scalar: Unicode.Scalar) -> Bool {

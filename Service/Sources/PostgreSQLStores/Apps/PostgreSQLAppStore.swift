@@ -1,7 +1,7 @@
 internal import AuthContract
 internal import AuthService
 
-/// App records, each as its sealed JSON text.
+/// App records, each as JSON text whose secrets are sealed.
 struct PostgreSQLAppStore: AppStore {
     let database: StoreDatabase
 
@@ -55,8 +55,9 @@ struct PostgreSQLAppStore: AppStore {
 }
 
 extension Connection {
-    /// Locks the row of an app until the transaction ends. Insertions of devices, credentials and evidence lock it too, so the
-    /// next statement sees everything that they committed. Returns false if the stored record is not this one, byte for byte.
+    /// Locks the row of an app until the transaction ends. Insertions of devices, credentials, webhooks and evidence lock it too,
+    /// so the next statement sees everything that they committed. Returns false if the stored record is not this one, byte for
+    /// byte.
     fileprivate func lock(_ app: StoredApp) throws(StoreError) -> Bool {
         try exists(
             "SELECT 1 FROM apps WHERE app_id = $1 AND record = $2 FOR UPDATE",

@@ -2,7 +2,7 @@ internal import AuthContract
 internal import AuthService
 internal import Bytes
 
-/// Times and bounds of challenges in PostgreSQL.
+/// How long PostgreSQL keeps expired challenges, and which table of the ring has a challenge.
 enum ChallengeTable {
     static let keptAfterExpiry = Int(IssuedChallenge.keptAfterExpiry)
 

@@ -22,8 +22,8 @@ extension PostgreSQLStores {
     /// Makes a store the keeper of the claims' history under a new id. Nodes that are configured for another store then cannot
     /// claim.
     ///
-    /// If the store is the keeper already, no new id has an unclaimed end for a while: the operator may have gone back to an old primary,
-    /// which lacks the second claims that a promoted replica got.
+    /// If the store is the keeper already, no new id has an unclaimed end for a while: the operator may have gone back to an old
+    /// primary, which lacks the second claims that a promoted replica got.
     ///
     /// - Returns: the previous keeper.
     public func setKeeper(_ place: ClaimPlace, actor: String) async throws(StoreError) -> NamedKeeper {
@@ -45,7 +45,7 @@ struct KeeperReading: Sendable {
     let primary: PrimaryPlace?
     /// The primary's clock.
     let time: UnixTime
-    /// The latest reading of the primary's clock in the row. Claims dated much later are second claims (`SecondClaim`).
+    /// The latest reading of the primary's clock in the row. Claims dated more than 5 s later are second claims (`SecondClaim`).
     let mark: UnixTime
 }
 

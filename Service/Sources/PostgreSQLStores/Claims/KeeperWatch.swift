@@ -5,8 +5,8 @@ internal import Logging
 
 /// Reads the keeper of the claims' history once a second. Renews the lease while the keeper is this node's store.
 ///
-/// A node that starts while no node renews the lease takes over. A node that once used the keeper never does, because an
-/// operator named another store.
+/// A node that starts while no node renews the lease takes over. A node that once used the keeper never takes over: if another
+/// store is the keeper now, an operator named it.
 final class KeeperWatch: ClaimKeeper {
     private struct State: Sendable {
         var reading: (id: ClaimHistoryID, until: ContinuousClock.Instant)?
@@ -92,7 +92,8 @@ final class KeeperWatch: ClaimKeeper {
 
     // MARK: Rounds
 
-    /// Runs one round. Returns whether PostgreSQL answered.
+    /// Runs one round. Returns false if it failed, or if another process named a keeper meanwhile: the next round then begins
+    /// sooner.
     @discardableResult
     func read() async -> Bool {
         let asked = ContinuousClock.now
@@ -106,7 +107,7 @@ final class KeeperWatch: ClaimKeeper {
             }
             if keeper.place == place, state.withLock({ $0.replaced }) == keeper.id {
                 // No id is named twice. So a replica that lacks the last change of the keeper was promoted, and another store may
-                // have made claims meanwhile.
+                // have made claims meanwhile. Name a new id.
                 if try await name(ifStill: keeper.id) == nil { return false }
             } else if keeper.place == place {
                 admit(ClaimHistoryID(keeper.id, primary: reading.primary, reading: reading.mark), asked)
@@ -146,8 +147,7 @@ final class KeeperWatch: ClaimKeeper {
         if wasRefused { logger.notice("This node makes claims", metadata: ["keeper": "\(place)"]) }
     }
 
-    /// Records why this node makes no claims. If the keeper could only not be read, the last reading stays valid until its lease
-    /// ends.
+    /// Records why this node makes no claims. If the keeper could not be read, the last reading stays valid until its lease ends.
     ///
     /// - Parameter failure: why the keeper could not be read; nil: another store is the keeper.
     private func refuse(_ trouble: StoreError, because failure: StoreError?) {
@@ -166,8 +166,9 @@ final class KeeperWatch: ClaimKeeper {
         if isNews { logger.warning("This node makes no claims", metadata: ["reason": .string(trouble.reason)]) }
     }
 
-    /// Whether no node uses the keeper: none ever did, or this node saw no renewal for long enough. The age of the lease by the
-    /// server's clock is not enough: after an outage of PostgreSQL, every lease is old.
+    /// Whether this node may take over. It must never have used the keeper, and no node may use it now: none ever did, or this node
+    /// saw no renewal for long enough. The age of the lease by the server's clock is not enough: after an outage of PostgreSQL,
+    /// every lease is old.
     private func mayTakeOver(_ keeper: NamedKeeper, _ asked: ContinuousClock.Instant) -> Bool {
         state.withLock { state in
             guard !state.wasKeeper else { return false }

@@ -129,7 +129,7 @@ final class PostgreSQLReplayStore: ReplayStore {
             let findings = try await take(calls)
             let isUnknown = findings.contains { if case .unknownHistory = $0 { true } else { false } }
             guard isUnknown, let now = calls.map(\.now).max() else { return findings }
-            // After a failover, the first call records the loss. The repeated calls are then judged with that record.
+            // Renew the history: this records a loss, unless the claims are known to be there. Then judge the calls again.
             try await failover.renew(database.pool, at: now)
             return try await take(calls)
         } catch {
@@ -138,7 +138,7 @@ final class PostgreSQLReplayStore: ReplayStore {
     }
 
     private func take(_ calls: [Call]) async throws(StoreError) -> [Finding] {
-        // Sorted, so that two transactions with the same claims do not wait for each other.
+        // Sorted, so that two transactions with the same claims do not deadlock.
         let locks = Set(calls.flatMap { $0.claims.map { Int64(bitPattern: $0.low) } }).sorted()
         let lock = Statement("SELECT pg_advisory_xact_lock(key) FROM unnest($1) AS key", [.integers(locks)])
         let now = calls.map(\.now).max() ?? UnixTime(0)

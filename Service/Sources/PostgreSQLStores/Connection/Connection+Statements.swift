@@ -40,7 +40,7 @@ extension Connection {
         return results
     }
 
-    /// Answers look-ups in one round trip. If one fails, runs each of them separately.
+    /// Answers look-ups in one round trip. If one fails and the connection is still open, runs each of them separately.
     func answer(_ lookUps: [LookUp]) {
         guard !lookUps.isEmpty else { return }
         do throws(StoreError) {

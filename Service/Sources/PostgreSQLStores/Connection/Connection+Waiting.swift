@@ -99,9 +99,9 @@ extension Connection {
     }
 }
 
-/// libpq's key for cancelling a connection's statement. It has one owner, on the queue that sends the cancellation.
+/// libpq's key for cancelling a connection's statement. Only the queue that sends the cancellation uses it.
 ///
-/// Unchecked: `PQcancel` may be called from any thread, and the pointer is only used there.
+/// Unchecked: `PQcancel` may be called from any thread, and the pointer is freed only after the last use.
 private final class CancelKey: @unchecked Sendable {
     private let key: OpaquePointer
 

@@ -26,9 +26,10 @@ actor Connection {
     private let address: ServerAddress
     let canceller: DispatchQueue
     private let settings: [Statement]
-    /// The newest server timeline that this process has seen; nil outside a node.
+    /// The newest server timeline that this process has seen; nil: the timeline is not checked.
     private let timeline: TimelineGuard?
-    /// The server's position on the timelines; nil: the server does not report it.
+    /// The server's position on the timelines; nil: the server does not report it, the timeline is not checked, or the connection
+    /// is closed.
     private(set) var place: PrimaryPlace?
     /// The node that makes this connection's changes.
     let node: NodeID
@@ -107,7 +108,7 @@ actor Connection {
 
     // MARK: Opening and closing
 
-    /// Opens the connection if it is closed, or if the server closed it.
+    /// Opens the connection if it is closed or the server closed it. Opens it again if the process has seen a newer timeline.
     func open() throws(StoreError) {
         if handle != nil, !isAlive || !isOfTheNewest { close() }
         guard handle == nil else { return }
@@ -157,7 +158,7 @@ actor Connection {
         }
         guard let handle = opened else { throw StoreError(.unavailable, "out of memory") }
         self.handle = handle
-        // Without this, libpq prints notices to standard error too.
+        // This also keeps libpq from printing notices to standard error.
         replication.listen(on: handle)
         var state = PQstatus(handle) == CONNECTION_BAD ? PGRES_POLLING_FAILED : PGRES_POLLING_WRITING
         while state != PGRES_POLLING_OK {
@@ -175,8 +176,8 @@ actor Connection {
         try joinLineage()
     }
 
-    /// Throws if the server's timeline is older than one that the process has seen. A server that does not report its timeline
-    /// must be the only configured one.
+    /// Throws if the server is of another database system than the process has seen, or on an older timeline. A server that does
+    /// not report its timeline must be the only configured one.
     private func joinLineage() throws(StoreError) {
         guard let timeline else { return }
         let answer: StatementResult?
@@ -211,7 +212,7 @@ actor Connection {
     static func message(of handle: OpaquePointer, hiding password: String?) -> String {
         var text = PQerrorMessage(handle).map { String(cString: $0) } ?? ""
         text = text.split(whereSeparator: \.isNewline).joined(separator: " ")
-        // libpq does not print passwords. If a server repeats the password, it is replaced.
+        // libpq does not print passwords, but a server's message may repeat one. Replace it.
         if let password, !password.isEmpty { text = text.replacingOccurrences(of: password, with: "…") }
         return text.isEmpty ? "the connection failed" : text
     }

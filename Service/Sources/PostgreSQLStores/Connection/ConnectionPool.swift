@@ -124,7 +124,7 @@ final class ConnectionPool: Sendable {
 
     // MARK: Giving out connections
 
-    /// - Returns: whether the request is refused, because too many wait.
+    /// - Returns: whether the request is refused at once: too many wait, no server can be reached, or the pool is closed.
     private func submit(_ request: Request) -> Bool {
         watch.add(request)
         let admission = state.withLock { $0.submit(request, at: .now) }

@@ -88,7 +88,7 @@ final class WakeSignal: Sendable {
 
     init() {
         var ends: [Int32] = [-1, -1]
-        // If no descriptors are left, `poll` ignores -1. Waits then end only at their deadlines.
+        // If no descriptors are left, `poll` ignores -1. No signal then ends a wait for the socket, and `wait` returns after 10 ms.
         if pipe(&ends) != 0 { ends = [-1, -1] }
         for end in ends where end >= 0 {
             _ = fcntl(end, F_SETFL, O_NONBLOCK)
@@ -115,7 +115,7 @@ final class WakeSignal: Sendable {
         clear()
     }
 
-    /// Removes all signals.
+    /// Removes up to 16 signals. If more were raised, the next wait ends at once.
     func clear() {
         var bytes: (UInt64, UInt64) = (0, 0)
         _ = read(descriptor, &bytes, MemoryLayout.size(ofValue: bytes))

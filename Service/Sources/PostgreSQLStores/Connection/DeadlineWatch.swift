@@ -12,7 +12,7 @@ final class DeadlineWatch: @unchecked Sendable {
     private var isAsleep = false
     private var isFinished = false
 
-    /// The most seconds after its deadline until a request is ended.
+    /// The seconds between two checks: a request ends at most this long after its deadline.
     private static var grain: Double { 0.02 }
 
     init() {
@@ -44,7 +44,8 @@ final class DeadlineWatch: @unchecked Sendable {
         }
     }
 
-    /// Waits for expired deadlines and returns their requests; nil once the watch is finished and no request is left.
+    /// Waits for a request, and then for up to `grain`. Returns the requests whose deadlines have expired, perhaps none; nil once
+    /// the watch is finished and no request is left.
     private func next() -> [Request]? {
         condition.lock()
         defer { condition.unlock() }

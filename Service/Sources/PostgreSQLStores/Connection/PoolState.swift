@@ -10,8 +10,8 @@ protocol PooledRequest: Sendable {
 
 /// The state of a `ConnectionPool`: which connection takes which request, and when a connection may try to open.
 ///
-/// A value without I/O. Each request is refused, or taken once by one connection, or ends before that. While requests wait, at
-/// least one connection is busy.
+/// A value without I/O. Each request is refused, or taken by one connection, or ends before that. If the connection cannot open,
+/// the request is refused or submitted again. While requests wait, at least one connection is busy.
 struct PoolState<Connection: Sendable, Request: PooledRequest>: Sendable {
     enum Admission: Sendable {
         /// The connection's thread must call `woken`.
@@ -80,7 +80,7 @@ struct PoolState<Connection: Sendable, Request: PooledRequest>: Sendable {
             append(request)
             return .wakes(connection)
         }
-        // While no connection is open, waiting is pointless.
+        // During an outage, waiting is pointless if no connection is open.
         if use.processes.isEmpty, let outage { return .refused(outage.error) }
         guard waiting.count < maximum else {
             use.refused &+= 1
@@ -204,8 +204,8 @@ struct PoolState<Connection: Sendable, Request: PooledRequest>: Sendable {
         outage = nil
     }
 
-    /// An attempt to connect failed. If another connection is open, its requests are queued again. Otherwise all waiting requests
-    /// are refused, because each of them would repeat the attempt.
+    /// An attempt to connect failed. If another connection is open, the requests of the attempt are submitted again. Otherwise they
+    /// and all waiting requests are refused, because each of them would repeat the attempt.
     mutating func failedToConnect(
         _ error: StoreError, _ requests: [Request], at now: ContinuousClock.Instant
     ) -> [(Admission, Request)] {
@@ -221,7 +221,7 @@ struct PoolState<Connection: Sendable, Request: PooledRequest>: Sendable {
 struct PoolUse: Sendable {
     var busy = 0
     var waiting = 0
-    /// Calls that had to wait since the start.
+    /// Calls that had to wait since the start, because all connections were busy.
     var waits: UInt64 = 0
     /// Calls that were refused since the start, because too many waited.
     var refused: UInt64 = 0

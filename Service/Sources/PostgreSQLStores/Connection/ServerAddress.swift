@@ -29,7 +29,7 @@ struct ServerAddress: Sendable {
     ///   - url: the URL.
     ///   - defaults: values of parameters that the URL does not have; nil: the values that libpq takes from the environment.
     init(_ url: String, defaults: [String: String]? = nil) throws(StoreOpenError) {
-        // libpq's message about a malformed URL may quote a password.
+        // libpq's message about a malformed URL may quote a password, so it is not used.
         guard url.hasPrefix("postgresql://") || url.hasPrefix("postgres://") else {
             throw StoreOpenError(
                 .malformedURL, "A PostgreSQL URL begins with postgresql://, as in postgresql://user@host:5432/database."

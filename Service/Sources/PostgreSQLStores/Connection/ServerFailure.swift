@@ -5,7 +5,7 @@ internal import CPostgreSQL
 struct ServerFailure: Sendable {
     /// The five characters of SQLSTATE; empty if the connection was lost.
     let state: String
-    /// One sentence from the server, without values of rows.
+    /// One sentence from the server, without values of rows. If the connection was lost, the reason.
     let message: String
 
     static func lost(_ message: String) -> ServerFailure { ServerFailure(state: "", message: message) }
@@ -26,15 +26,15 @@ struct ServerFailure: Sendable {
 
     var isLost: Bool { state.isEmpty }
 
-    /// Whether a new attempt of the same transaction may succeed: after a serialization failure, a deadlock, or a row that
-    /// another transaction inserted concurrently. The next attempt's checks read that row.
+    /// Whether a new attempt of the same transaction may succeed: after a serialization failure, a deadlock, a stale prepared
+    /// statement, or a row that another transaction inserted concurrently. The next attempt's checks read that row.
     var isRetryable: Bool { ["40001", "40P01", "23505"].contains(state) || isStalePlan }
 
-    /// Whether the connection has a prepared statement that no longer fits the tables, such as after a migration.
+    /// Whether a prepared statement no longer fits the tables, such as after a migration, or the server does not know it.
     var isStalePlan: Bool { ["0A000", "26000"].contains(state) }
 
-    /// Whether the connection must be closed: its server shuts down or no longer accepts writes, or a prepared statement is
-    /// stale.
+    /// Whether the connection must be closed: it was lost, its server shuts down or no longer accepts writes, or a prepared
+    /// statement is stale.
     var endsConnection: Bool {
         isLost || isStalePlan || state.hasPrefix("57P") || state.hasPrefix("08") || state == "25006"
     }

@@ -43,7 +43,8 @@ final class TimelineGuard: Sendable {
         }
     }
 
-    /// Records the primary that another node uses. A primary of another database system is ignored.
+    /// Records the primary that another node uses, if it is of the same database system and on a later timeline. Until this process
+    /// has seen a primary itself, it records none.
     func learn(_ place: PrimaryPlace) {
         let before = newest.withLock { newest -> PrimaryPlace? in
             guard let known = newest, known.system == place.system, known.timeline < place.timeline else { return nil }
@@ -53,6 +54,6 @@ final class TimelineGuard: Sendable {
         count(from: before, to: place)
     }
 
-    /// Whether the process has seen no other position.
+    /// Whether the process has seen no newer position than this one.
     func isNewest(_ place: PrimaryPlace) -> Bool { newest.withLock { $0.map { $0 == place } ?? true } }
 }

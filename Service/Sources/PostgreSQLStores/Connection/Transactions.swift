@@ -33,7 +33,8 @@ extension Connection {
         return Array(try run([Self.begin] + statements).dropFirst())
     }
 
-    /// Runs a statement as its own transaction, without `BEGIN` and `COMMIT`.
+    /// Runs a statement as its own transaction, without `BEGIN` and `COMMIT`. If the current transaction has begun,
+    /// the statement runs in it.
     func runAutocommit(_ statement: Statement) throws(StoreError) -> StatementResult {
         guard transaction?.isBegun == false else { return try rows(statement.sql, statement.parameters) }
         transaction?.isCommitSent = true
@@ -54,7 +55,8 @@ extension Connection {
     /// Adds a statement that runs right before the commit.
     func beforeCommit(_ statement: Statement) { transaction?.last.append(statement) }
 
-    /// Runs a body and commits its changes. Retries within the deadline if the transaction conflicts with another one.
+    /// Runs a body and commits its changes. Retries within the deadline if the transaction conflicts with another one, or if a
+    /// prepared statement is stale.
     ///
     /// An attempt whose connection was lost is retried too, unless the commit may have reached the server. In that case the
     /// outcome is unknown, and this throws.

@@ -12,7 +12,7 @@ enum AdvisoryLock: Int {
     case history = 6
     /// The set of challenges.
     case challenges = 7
-    /// Held by every node in shared mode for as long as it runs.
+    /// Held by every node in shared mode, on the connection that listens for changes.
     case service = 8
     /// The check values of the service key. Transactions that rely on the values hold it in shared mode.
     case serviceKey = 9
@@ -33,8 +33,8 @@ enum AdvisoryLock: Int {
 
     /// A statement that takes the lock for one app.
     func statement(of app: String) -> Statement {
-        // The app's hash is part of the second key. If two apps have the same key, the only effect is that they wait
-        // for each other.
+        // The app's hash is the second key, so the number of the lock is added to the first one. If two apps have the same
+        // hash, the only effect is that one waits for the other.
         Statement("SELECT pg_advisory_xact_lock(\(Self.space) + \(rawValue), hashtext($1))", [.text(app)])
     }
 }

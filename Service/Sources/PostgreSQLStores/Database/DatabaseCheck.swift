@@ -86,7 +86,7 @@ enum DatabaseCheck {
     /// - Parameters:
     ///   - address: the servers.
     ///   - settings: statements that the connection runs first.
-    ///   - deadline: the longest time for everything.
+    ///   - deadline: the longest time for the body. To open the connection, the timeout of the address applies.
     ///   - body: uses the connection.
     static func withConnection<Value: Sendable>(
         _ address: ServerAddress, settings: [Statement] = [], deadline: Duration,
@@ -145,7 +145,7 @@ extension Connection {
 }
 
 extension StoreOpenError {
-    /// The reason why a statement of opening failed.
+    /// Explains why a statement failed that checks or creates the tables.
     fileprivate init(failure: ServerFailure?, _ error: StoreError) {
         switch failure?.state {
         case "42501":

@@ -7,15 +7,15 @@ extension PostgreSQLStores {
     /// Imports the rows of another engine into an empty database, in one transaction. Creates the tables if they do not exist.
     ///
     /// - Parameters:
-    ///   - url: the database. It must have no app, device, event or key check.
+    ///   - url: the database. It must have no row of a `StoredTable`, and no audit event that waits for the chain.
     ///   - export: visits every row, in the order of `StoredTable`. It runs on the thread of the connection, and may block it.
     ///   - lastReading: an earlier reading of the clock, such as the time of a backup; nil: the rows are the other engine's
     ///     latest.
-    ///   - committing: called when all rows are in, before the transaction is committed. If it throws, nothing is written.
+    ///   - committing: called when all rows are in, before the transaction is committed. If it throws, no row is written.
     ///   - progress: called with a table and the number of its rows so far, to show progress.
     /// - Returns: the number of rows of each table.
     /// - Throws: `StoreOpenError` if the database cannot be used or is not empty, and errors of `export` and `committing`. In these
-    ///   cases nothing was written.
+    ///   cases no row was written.
     public static func importRows(
         _ url: String,
         from export: @escaping @Sendable ((StoredTable, [StoredTable.Cell]) throws -> Void) throws -> Void,
@@ -125,7 +125,7 @@ extension StoredTable {
 }
 
 extension StoredTable.Column {
-    /// The type of the value in JSON.
+    /// The SQL type by which the value is read from JSON.
     fileprivate var source: String { kind == .integer ? "bigint" : "text" }
 
     /// The value, converted to the column's type in PostgreSQL.
@@ -141,7 +141,7 @@ extension StoredTable.Column {
 }
 
 extension StoredTable.Cell {
-    /// Bytes as hexadecimal digits.
+    /// The value in JSON, with bytes as hexadecimal digits.
     fileprivate var json: JSONValue {
         switch self {
         case .null: .null

@@ -25,7 +25,8 @@ struct PostgreSQLChecks: Sendable {
         let mayCreate: Bool
         let missingRights: [String]
         let schema: Migrator.State
-        /// The keeper of the claims, and how many seconds ago a node renewed its lease; nil: the database has no such table.
+        /// The keeper of the claims, and how many seconds ago a node renewed its lease; nil: the database has no such table, or the
+        /// user may not read it.
         let keeper: (place: ClaimPlace?, renewed: Int64?)?
         let server: ServerAddress.Server?
     }
@@ -265,7 +266,8 @@ struct PostgreSQLChecks: Sendable {
             )
     }
 
-    /// The result for a server that has no free connection. The server reports that only in its message.
+    /// The result for a server that has no free connection; nil: the failure is another one. The server reports a lack of
+    /// connections only in its message.
     private func connectionsExhausted(_ sentence: String) -> StoreCheckResult? {
         let words = ["too many clients", "connection slots are reserved", "too many connections for"]
         guard words.contains(where: sentence.contains) else { return nil }

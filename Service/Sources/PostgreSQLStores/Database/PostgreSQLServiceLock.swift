@@ -8,7 +8,8 @@ extension PostgreSQLStores {
 /// Excludes all nodes of the service while the service key changes.
 ///
 /// A node holds the lock in shared mode on the connection that listens for changes. If that connection is lost, the node does
-/// not hold the lock until it reconnects. In that time, the check value in each of its transactions protects its writes.
+/// not hold the lock until it reconnects. In that time, its sealed writes are still safe: each compares the node's key with the
+/// check values in its transaction.
 struct PostgreSQLServiceLock: ServiceLock {
     let address: ServerAddress
     /// The newest server timeline that the process has seen. The lock of a former primary would exclude no node.

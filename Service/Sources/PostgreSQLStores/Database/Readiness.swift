@@ -12,7 +12,7 @@ public struct PostgreSQLUse: Sendable, Hashable {
     public let busy: Int
     /// Calls that wait for a connection now.
     public let waiting: Int
-    /// Calls that had to wait since the start.
+    /// Calls that had to wait since the start, because all connections were busy.
     public let waits: UInt64
     /// Calls that were refused since the start, because too many waited.
     public let refused: UInt64

@@ -1,5 +1,6 @@
 extension Schema {
-    /// `AuditChain` as SQL functions, so that the lock on the end of the chain is never held during a network round trip.
+    /// `AuditChain` as SQL functions, so that the lock on the end of the chain is held during one network round trip only: that of
+    /// the commit.
     static let audit = [
         // Events of committed changes that are not in the chain yet.
         """

@@ -2,15 +2,17 @@ internal import AuthService
 
 /// The function that records a loss of claims.
 extension Schema {
-    /// Records the dates around each reading: the last recorded one, this node's and the server's.
+    /// `note_claim_loss` records the dates around each reading: the last recorded one, this node's and the server's.
     ///
     /// If the server's clock fell back, its readings since it was last correct were wrong. The runs with such readings are lost,
-    /// `purged_to` goes back, and the tables with claims dated in the future are freed.
+    /// `purged_to` goes back, and the tables of claims that expire more than `ClaimTable.reach` seconds from now are freed. The
+    /// next sweep empties them.
     ///
     /// - Parameters:
     ///   - lease: seconds for which nodes may have used another keeper after the loss, as SQL over the former `history`.
     ///   - noting: further columns that the update sets.
-    ///   - first: the first of the readings that end with the last recorded one, as SQL over the former `history`.
+    ///   - first: the reading at which the interval that ends with the last recorded reading begins, as SQL over the former
+    ///     `history`.
     ///   - purgedTo: the new `purged_to`, as SQL over the former `history`.
     static func noteClaimLoss(
         lease: String, noting: String, first: String = "history.clock", purgedTo: String = purgedToAfterFall

@@ -32,8 +32,8 @@ extension Schema {
         END $$
         """,
         // Returns the latest date of the claims that are not in this database and were made before now, under this id or an
-        // earlier one. Null if the date is not known, or if this id is not the current one. It only locks the row, so its commit
-        // need not wait for a replica.
+        // earlier one. Null if the date is not known, or if this id is not the current one. The function only locks the row, so
+        // its commit need not wait for a replica.
         """
         CREATE FUNCTION unclaimed_end_of_part(present_id text) RETURNS bigint LANGUAGE plpgsql AS $$
         DECLARE

@@ -67,8 +67,8 @@ extension Schema {
     ]
 
     /// When a device ended, and whether it was forgotten. Nodes of the previous version do not record when a device ends: the
-    /// time when it is first seen is used instead. They cannot read a forgotten device, so set `devices.forget_days` only after
-    /// their upgrade.
+    /// time of the first `forgetDevices` call that finds the device is used instead. They cannot read a forgotten device, so set
+    /// `devices.forget_days` only after their upgrade.
     static let endedDevices = [
         "ALTER TABLE devices ADD COLUMN ended_at bigint",
         "ALTER TABLE devices ADD COLUMN forgotten boolean NOT NULL DEFAULT FALSE",

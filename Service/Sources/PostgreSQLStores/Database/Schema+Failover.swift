@@ -3,8 +3,7 @@ internal import AuthService
 /// The columns and functions for a failover to a replica that has every acknowledged commit.
 extension Schema {
     static let losslessFailovers = [
-        // This statement is the first, because calls that claim lock this table before the other ones. Until `judged_at`, no
-        // request is judged.
+        // Until `judged_at`, no request is judged. These statements lock no other table.
         "ALTER TABLE claim_history ADD COLUMN judged_at bigint NOT NULL DEFAULT 0",
         // A call that repeats an earlier one waits for the replica, too. If only the wait of the earlier call was cancelled, the
         // primary has its claims, but a replica may lack them.
@@ -34,10 +33,11 @@ extension Schema {
         // - `kept`: this node is the first to meet a promoted replica, and found its claims there. The other nodes have the time
         //   of a lease to look for their claims, and no request is judged until then.
         // - `missing`: the server lacks at least one of these claims, so all claims are treated as lost.
-        // - `lost`: another loss, or one that this node cannot exclude, because it has no live claim from the former primary's
-        //   timeline to look for.
+        // - `lost`: the recorded identity changed in another way: by another loss, by one that this node cannot exclude, because
+        //   it has no live claim from the former primary's timeline to look for, or because another store became the keeper,
+        //   which is no loss.
         // - `clock`: the node's clock is too far from the server's, by `number` seconds. Nothing changed.
-        // - null: nothing changed.
+        // - null: the identity did not change. If the server's clock fell back, a loss was recorded.
         """
         CREATE FUNCTION renew_claims(
           reading bigint, tolerance bigint, made uuid[], timeline bigint, OUT outcome text, OUT number bigint

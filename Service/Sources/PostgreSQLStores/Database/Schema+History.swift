@@ -26,8 +26,8 @@ extension Schema {
         "ALTER TABLE devices ADD COLUMN app_version text",
     ]
 
-    /// Adds the slots of 5 and 15 minutes and of 6 and 24 hours. Before this version, old minutes were merged into hours. Now
-    /// every count is in the slots of all steps.
+    /// Adds the slots of 5 and 15 minutes and of 6 and 24 hours, and adds the minutes to the hours. Before this version, only old
+    /// minutes were merged into hours. Now every count is in the slots of all steps.
     static let historySteps = [(60, 300), (60, 900), (60, 3600), (3600, 21_600), (3600, 86_400)].map { from, step in
         """
         INSERT INTO verdict_counts AS known (step, at, app_id, kind, platform, code, scheme, version, verdicts)

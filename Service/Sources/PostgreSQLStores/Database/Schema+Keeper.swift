@@ -25,7 +25,7 @@ extension Schema {
     ]
 
     static let keeper = [
-        // The keeper's id when claims were last made in this database.
+        // The keeper's id when a loss was last recorded. If the id has changed since, nodes may have used another keeper.
         "ALTER TABLE claim_history ADD COLUMN keeper text",
         // A node sets `renewed_at` to show that it uses the keeper.
         """
@@ -74,7 +74,7 @@ extension Schema {
           END IF;
         END $$
         """,
-        // Nodes of the previous version call the function without a tag.
+        // The new function has a tag as its last parameter. Nodes of the previous version call it without one.
         "DROP FUNCTION take_claims(uuid[], bigint, bigint, bigint, bigint, bigint)",
         // A node with a wrong clock writes nothing: its claims would occupy tables that the other nodes need.
         //

@@ -4,8 +4,8 @@ internal import AuthService
 /// no request is accepted twice.
 extension Schema {
     static let keeperHere = [
-        // This statement is the first, because calls that claim lock this table before the other one. The columns hold the first
-        // and the last date that are refused, whatever the app's future window is. Null: no date is refused.
+        // This statement is the first, because calls that claim lock this table before `claim_keeper`. The columns hold the first
+        // and the last date that are refused, whatever the app's future window is. Null: they refuse no date.
         "ALTER TABLE claim_history ADD COLUMN closed_from bigint, ADD COLUMN closed_to bigint",
         // Since `unbroken_since`, no gap between two renewals of the lease was longer than a lease.
         "ALTER TABLE claim_keeper ADD COLUMN unbroken_since bigint NOT NULL DEFAULT 0",
@@ -37,8 +37,8 @@ extension Schema {
         // sweeps. This function must not record a reading of such a clock: the loss that is found when the clock is corrected
         // would begin at the run before the jump.
         //
-        // No claim in this database is lost, so the runs stay. `keeper` stays too: a later loss takes the leases at the Redis
-        // into account.
+        // No claim in this database is lost, so the runs in `claim_history` stay. Its `keeper` stays too: a later loss takes the
+        // leases at the Redis into account.
         """
         CREATE FUNCTION keep_claims_here(named text, unclaimed_end bigint) RETURNS boolean LANGUAGE plpgsql AS $$
         DECLARE

@@ -76,9 +76,9 @@ extension Schema {
             // time at which expired rows could not be removed; NULL: there are no such rows.
             "CREATE TABLE claim_slots (slot bigint PRIMARY KEY, stretch bigint, left_at bigint)",
             "INSERT INTO claim_slots (slot) SELECT generate_series(0, \(slots - 1))",
-            // The claims that may be missing from the tables: claims that expired before `purged_to`, and claims of dates from
-            // `lost_from` to `lost_to` and an app's future window. `clock` is the last reading of the server's clock. The runs
-            // are the times without a gap between readings.
+            // The claims that may be missing from the tables: claims that expire no later than `purged_to`, and claims dated from
+            // `lost_from` to `lost_to` plus an app's future window. `clock` is the latest reading of the server's clock. The
+            // runs are the times without a gap between readings.
             """
             CREATE TABLE claim_history (
               single boolean PRIMARY KEY DEFAULT TRUE CHECK (single),

@@ -44,7 +44,8 @@ extension Schema {
           END IF;
         END $$
         """,
-        // Nodes of the previous version set a new id by an UPDATE, and make claims under it at once.
+        // Nodes of the previous version set a new id by an UPDATE, and make claims under it at once. The trigger records that in
+        // `settles_at`.
         """
         CREATE FUNCTION unsettle_claim_keeper() RETURNS trigger LANGUAGE plpgsql AS $$
         BEGIN
@@ -58,9 +59,9 @@ extension Schema {
           EXECUTE FUNCTION unsettle_claim_keeper()
         """,
         readingKeeper(as: "read_claim_keeper"),
-        // Locks the row before a new id is named in it. `marked` is null if another process has named an id since.
-        // `unclaimed_end` is a date: every later claim that was made under an earlier id is in this database. It is null if no
-        // such date is known.
+        // Locks the row before a new id is named in it. `marked` is null if another process has named an id in place of `old`.
+        // `unclaimed_end` is a date: every claim that is dated later and was made under `old` or an earlier id is in this
+        // database. It is null if no such date is known.
         """
         CREATE FUNCTION lock_claim_keeper(
           old text, OUT before text, OUT marked bigint, OUT unclaimed_end bigint
@@ -88,8 +89,8 @@ extension Schema {
           END IF;
         END $$
         """,
-        // If another store becomes the keeper, no claim in this database is lost. The loss is recorded when PostgreSQL becomes the keeper
-        // again: only then are the other store's claims missing.
+        // If another store becomes the keeper, no claim in this database is lost. The loss is recorded when PostgreSQL becomes the
+        // keeper again: only then are the other store's claims missing.
         """
         CREATE OR REPLACE FUNCTION renew_claims(reading bigint) RETURNS void LANGUAGE plpgsql AS $$
         BEGIN

@@ -26,7 +26,8 @@ enum Schema {
     /// The table that records the version of the tables.
     static let table = "synheart_auth_schema"
 
-    /// The tables whose rows are not permanent data (`StoredTable`), or can be derived from them.
+    /// Tables that a backup does not have: their rows are not permanent data (`StoredTable`), are derived from it, or wait to
+    /// become part of it.
     static let tablesOfNoBackup: Set = [
         "audit_waiting", "challenges", "claim_history", "claim_keeper", "claim_slots", "claims", "device_counts",
         "verdict_batches", "webhook_deliveries",
@@ -45,7 +46,7 @@ enum Schema {
     /// The bodies that a gateway forwards. Null, as in rows of nodes of the previous version, means `headers`.
     private static let forwardedBodies = ["ALTER TABLE credentials ADD COLUMN bodies text"]
 
-    /// The lists of one status over all apps, such as the pending devices, newest first.
+    /// An index for the lists of one status over all apps, newest first, such as the pending devices.
     private static let devicesNotRegistered = [
         """
         CREATE INDEX devices_not_registered ON devices (status, registered_at DESC, device_id)
@@ -159,7 +160,7 @@ enum Schema {
           PRIMARY KEY (app_id, status, slot)
         ) WITH (fillfactor = 50)
         """,
-        // Sorted, so that two transactions that share slots do not wait for each other.
+        // Sorted, so that two transactions that share slots do not deadlock.
         """
         CREATE FUNCTION count_devices() RETURNS trigger LANGUAGE plpgsql AS $$
         BEGIN

@@ -2,7 +2,7 @@ internal import AuthService
 
 /// Statements that the stores run on a connection.
 extension Connection {
-    /// The first row of a statement.
+    /// The first row of a statement; nil: there is none.
     func row(_ sql: String, _ parameters: [Parameter] = []) throws(StoreError) -> StoredRow? {
         try rows(sql, parameters).first
     }

@@ -10,7 +10,7 @@ extension PostgreSQLStores {
         try await snapshotWithoutChaining(body)
     }
 
-    /// A snapshot that may include events that are not yet in the chain.
+    /// A snapshot without first appending the waiting events to the chain.
     func snapshotWithoutChaining(
         _ body: @escaping @Sendable (AuditLink?, StoredTable.Export) throws -> Void
     ) async throws {

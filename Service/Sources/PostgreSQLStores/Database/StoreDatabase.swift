@@ -9,7 +9,7 @@ final class StoreDatabase: Sendable {
     let timeline: TimelineGuard
     let externalChanges: ExternalChanges
     let observer: (any StoreObserver)?
-    /// The keys of this process.
+    /// The service keys on which changes depend.
     private struct Keys: Sendable {
         /// Changes are refused unless this key seals; nil: no condition.
         var command: ServiceKeyCheck?
@@ -95,7 +95,8 @@ final class StoreDatabase: Sendable {
         _ body: @escaping @Sendable (isolated Connection) throws(StoreError) -> Value
     ) async throws(StoreError) -> Value {
         let keys = keys.withLock { $0 }
-        // A change whose caller got a failure may have happened later, after the caller had already re-read the rows.
+        // If the caller got a failure, the change may have happened after the caller re-read the rows. Signal it like a change of
+        // another node.
         let late: @Sendable () -> Void = { [externalChanges] in externalChanges.announce() }
         return try await pool.run(late: late) { [chainer] (connection) throws(StoreError) in
             defer { if connection.isOutcomeUnknown { late() } }
@@ -129,7 +130,7 @@ enum SessionSettings {
             ("default_transaction_isolation", "read committed"),
             // Plans are cached. A plan that was made for an empty table must not scan a large table later.
             ("enable_seqscan", "off"), ("jit", "off"),
-            // `ReplicationWarning` listens.
+            // `ReplicationWarning` needs the warnings.
             ("client_min_messages", "warning"),
         ]
         return [

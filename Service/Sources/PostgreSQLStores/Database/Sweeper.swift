@@ -44,8 +44,8 @@ final class Sweeper: Sendable {
         }
     }
 
-    /// The number of claims after the last round, of this node or another; nil: PostgreSQL does not keep them, or there was no
-    /// round yet.
+    /// The number of claims of all nodes, as measured after this node's last round; nil: PostgreSQL does not keep the claims, or
+    /// they were not measured yet.
     ///
     /// It is estimated from the size of the tables, because counting would read all rows.
     var claims: Int64? { size.withLock { $0 } }
@@ -60,8 +60,9 @@ final class Sweeper: Sendable {
         let (now, maximumBytes, tolerance) = (clock.now, maximumBytes, clockTolerance)
         // TRUNCATE waits for running calls and blocks later ones, so wait at most 100 ms for the lock.
         let lockTimeout = Statement("SELECT set_config('lock_timeout', '100ms', true)")
-        // On a promoted replica, do not sweep claims for one round. A sweep cannot tell whether the replica has every claim of the
-        // nodes, so it would record a loss. Meanwhile each node checks for its own last claims (`FailoverCheck`).
+        // If failovers are lossless, do not sweep claims on a promoted replica for one round. A sweep cannot tell whether the
+        // replica has every claim of the nodes, so it would record a loss. Meanwhile each node checks for its own last claims
+        // (`FailoverCheck`).
         let claims = Statement(
             """
             SELECT sweep_claims($1, $2, $3) AS remaining

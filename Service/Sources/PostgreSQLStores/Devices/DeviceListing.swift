@@ -1,7 +1,7 @@
 internal import AuthContract
 internal import AuthService
 
-/// The statements for one page of devices. Each condition adds a column of an index.
+/// The statements for one page of devices, with conditions for the values that the query sets.
 enum DeviceListing {
     /// The statement for the ids of one page, without deregistered devices.
     static func ids(after: DeviceQuery.PageToken?, limit: Int) -> Statement {
@@ -26,7 +26,8 @@ enum DeviceListing {
         if let id = query.deviceID { require({ "device_id = \($0)" }, .uuid(id)) }
         var table = "devices"
         if let hash = query.deviceHash {
-            // OFFSET keeps the other conditions out: without statistics, a plan reads all devices of the app by their index.
+            // OFFSET keeps the other conditions out of the subquery. With them, a plan without statistics would read all devices of
+            // the app by their index.
             parameters.append(.bytes(hash.bytes))
             table =
                 "(SELECT * FROM devices WHERE \(Schema.deviceHash) = $\(parameters.count) OFFSET 0) AS devices"

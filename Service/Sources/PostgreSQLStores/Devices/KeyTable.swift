@@ -1,7 +1,7 @@
 internal import AuthContract
 internal import AuthService
 
-/// The statements about keys and their roles. Each is part of a change's transaction.
+/// The statements about keys and their roles. Each is part of a change's transaction, but `bindings` is also a look-up by itself.
 enum KeyTable {
     static func bindings(of thumbprints: [String]) -> Statement {
         Statement(

@@ -50,7 +50,7 @@ struct PostgreSQLDeviceStore: DeviceStore {
             if device.status == .pending {
                 guard try connection.countPending(like: device) < maximumPending else { return .tooManyPending }
             }
-            // Insert the keys with the commit. If another transaction inserts one of the keys first, the transaction is retried,
+            // Insert the keys with the commit. If another transaction inserts one of the keys first, this transaction is retried,
             // and its checks see that key.
             connection.beforeCommit(
                 Statement(
@@ -69,7 +69,7 @@ struct PostgreSQLDeviceStore: DeviceStore {
 
     func save(_ changes: [DeviceChange]) async throws(StoreError) -> [SaveOutcome] {
         try await database.write { (connection) throws(StoreError) in
-            // Sorted, so that two calls that lock several rows do not wait for each other.
+            // Sorted, so that two calls that lock several rows do not deadlock.
             let order = changes.indices.sorted { changes[$0].before.deviceID.text < changes[$1].before.deviceID.text }
             let areFree = try connection.haveFreeKeys(changes)
             let saved = try connection.results(order.filter { areFree[$0] }.map { Self.statement(changes[$0]) })
@@ -166,8 +166,8 @@ struct PostgreSQLDeviceStore: DeviceStore {
         let parameters: [Parameter] = [
             .uuids(Array(seen.keys)), .integers(seen.values.map(\.seconds)), .integer(LastSeen.grain),
         ]
-        // Rows that another node is changing are skipped, so that no node waits for another. Their time is written an hour
-        // later.
+        // Rows that another node is changing are skipped, so that no node waits for another. A later call writes their time, once
+        // the device is seen again.
         try await database.write(isLasting: false) { (connection) throws(StoreError) in
             _ = try connection.rows(
                 """
@@ -245,7 +245,8 @@ func assignments(_ columns: [String], after count: Int) -> String {
 }
 
 extension Connection {
-    /// Whether the new keys of each change are free: no other device has or had them.
+    /// Whether the new keys of each change are free: the key was never bound, and no other device of the app has the App Attest
+    /// key.
     fileprivate func haveFreeKeys(_ changes: [DeviceChange]) throws(StoreError) -> [Bool] {
         var areFree = changes.map { _ in true }
         let replacing = changes.indices.filter { changes[$0].replacesKey || changes[$0].replacesAppAttest }

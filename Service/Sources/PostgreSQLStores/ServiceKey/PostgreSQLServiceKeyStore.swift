@@ -43,7 +43,7 @@ struct PostgreSQLServiceKeyStore: ServiceKeyStore {
     }
 
     func reseal(_ rows: [(row: SealedRow, value: [UInt8])]) async throws(StoreError) -> Int {
-        // Sorted, so that two concurrent calls do not wait for each other.
+        // Sorted, so that two concurrent calls do not deadlock.
         let rows = rows.sorted { ($0.row.kind.rawValue, $0.row.id) < ($1.row.kind.rawValue, $1.row.id) }
         return try await database.write { (connection) throws(StoreError) in
             var count = 0

@@ -8,10 +8,10 @@ internal import RESP
 struct RedisChallenges: ChallengeStore {
     let router: Router
     let clock: any ServiceClock
-    /// The largest number of challenges, of all partitions together.
+    /// The largest number of challenges, of all partitions together. But each partition may always keep 16.
     let maximum: Int
 
-    /// Seconds that a key is kept after its expiry, for a node whose clock is behind that of the node that stored it.
+    /// Additional seconds for which a key is kept, for a node whose clock is behind that of the node that stored it.
     private static let margin = ClaimHistory.nodesApart
 
     func put(_ challenge: IssuedChallenge, source: String) async throws(StoreError) {

@@ -8,7 +8,7 @@ internal import RESP
 /// 60 s after its expiry by its own clock. From then on, the script answers that a claim with this expiry has expired, whatever
 /// the caller's clock says.
 ///
-/// Claims of requests dated ahead are also made in PostgreSQL (`SecondClaim`).
+/// If PostgreSQL names the keeper, it also gets the claims of requests dated ahead (`SecondClaim`) or in `Epoch.lookedUp`.
 struct RedisReplay: ReplayStore {
     let router: Router
 

@@ -22,7 +22,7 @@ struct ClaimRoute: Sendable {
     /// Whether PostgreSQL names the keeper.
     let hasKeeper: Bool
 
-    /// Whether PostgreSQL must judge the request too. `SecondClaim` explains why these two conditions suffice.
+    /// Whether PostgreSQL must judge the request too. `SecondClaim` explains why the two conditions for the date suffice.
     func needsSecondClaim(_ call: ClaimCall) -> Bool {
         guard hasKeeper, !call.claims.isEmpty else { return false }
         return SecondClaim.isNeeded(timestamp: call.timestamp, reading: reading)
@@ -53,8 +53,8 @@ extension Router {
 
     /// The outcome of a call that Redis has judged.
     ///
-    /// Redis comes first because it also counts the device's rate: a request that is limited takes no claim. If PostgreSQL then does
-    /// not answer, the call throws, and the claims in Redis stay taken.
+    /// Redis comes first because it also counts the device's rate: a request that is limited takes no claim. If PostgreSQL then
+    /// does not answer, the call throws, and the claims in Redis stay taken.
     func outcome(
         _ call: ClaimCall, on route: ClaimRoute, afterFirst first: ClaimOutcome
     ) async throws(StoreError) -> ClaimOutcome {

@@ -47,7 +47,7 @@ struct Handshake: Sendable {
 
     private mutating func select() -> [RESPCommand] {
         stage = .selection
-        // An ACL may forbid `SETNAME`. The name only helps operators.
+        // An error of `SETNAME` is ignored: an ACL may forbid it, and the name only helps operators.
         var commands = [RESPCommand("CLIENT", "SETNAME", clientName)]
         if database != 0 { commands.append(RESPCommand("SELECT", "\(database)")) }
         return commands

@@ -4,8 +4,8 @@ internal import RESP
 
 /// The state of a `RedisConnection`: the commands to write, the calls that wait for replies, and their deadlines.
 ///
-/// A value without I/O. Replies arrive in the order of the commands, so each belongs to the oldest call. Every waiter is returned
-/// exactly once: by `send` if the call is refused, or by `received`, `cancel` or `close`.
+/// A value without I/O. Replies arrive in the order of the commands, so each belongs to the oldest call. If `send` refuses a call,
+/// its waiter stays with the caller. Every other waiter is returned exactly once: by `received`, `cancel` or `close`.
 struct Pipeline<Waiter: Sendable>: Sendable {
     /// All replies to a call.
     struct Answer: Sendable {
@@ -44,7 +44,7 @@ struct Pipeline<Waiter: Sendable>: Sendable {
     /// The calls in flight, in the order of their commands on the wire, after `head` calls that have ended.
     private var calls: [Call] = []
     private var head = 0
-    /// The number of the first call.
+    /// The number of the oldest call in flight, or of the next call if there is none.
     private var first: UInt64 = 1
     /// The number of commands without a reply.
     private(set) var commands = 0
@@ -89,7 +89,8 @@ struct Pipeline<Waiter: Sendable>: Sendable {
         commands += call.missing
     }
 
-    /// Takes the waiter of a call in flight. Its replies are still matched, and dropped.
+    /// Takes the waiter of a call in flight; nil: the call has ended or was cancelled before. The call's replies are still matched,
+    /// and dropped.
     mutating func cancel(_ number: UInt64) -> Waiter? {
         guard number >= first, number - first < UInt64(count) else { return nil }
         let index = head + Int(number - first)
@@ -121,7 +122,7 @@ struct Pipeline<Waiter: Sendable>: Sendable {
 
     /// Replies have arrived. Data that the server sends unasked is ignored, because this client has no subscriptions.
     ///
-    /// - Returns: the complete calls, and the error with which the connection must be closed.
+    /// - Returns: the complete calls, and the error with which the connection must be closed; nil: it stays open.
     mutating func received(_ replies: [RESPValue]) -> (answers: [Answer], failure: StoreError?) {
         var answers: [Answer] = []
         for reply in replies {

@@ -4,7 +4,7 @@ internal import NIOPosix
 internal import NIOSSL
 internal import RESP
 
-/// The settings of every connection of a deployment.
+/// The settings of a connection.
 struct ConnectionSettings: Sendable {
     var login = RedisURL.Login()
     var database = 0

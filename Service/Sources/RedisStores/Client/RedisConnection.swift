@@ -89,8 +89,8 @@ final class RedisConnection: Sendable {
 
     /// Sends commands in one write and returns their replies in the same order. Error replies are returned too.
     ///
-    /// - Parameter isBounded: whether the limit of commands in flight applies. A check of the server must not fail because of
-    ///   the load that it measures.
+    /// - Parameter isBounded: whether the limit of commands in flight applies. A check of the server must not fail because
+    ///   many calls are in flight.
     func call(_ commands: [RESPCommand], isBounded: Bool = true) async throws(StoreError) -> [RESPValue] {
         guard commands.allSatisfy(\.isComplete) else { throw StoreError(.unavailable, "an incomplete command") }
         guard !commands.isEmpty else { return [] }

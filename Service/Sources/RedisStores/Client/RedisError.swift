@@ -20,7 +20,8 @@ struct RedisError: Sendable, Hashable {
         return (code == "ASK", slot, String(words[2][..<colon]), port)
     }
 
-    /// Whether the error shows that this server is not the master of the key, or not any more. The connection is not used again.
+    /// Whether the error shows that this server, for example a replica, must not be used for the key now. `RoutedCall` then drops
+    /// the route or ends the session.
     var meansWrongServer: Bool {
         ["READONLY", "LOADING", "MASTERDOWN", "MOVED", "CLUSTERDOWN", "NOREPLICAS", "UNKILLABLE", "NOAUTH"].contains(
             code)

@@ -63,7 +63,7 @@ extension ServerInfo {
         guard !isLoading else { throw StoreError(.unavailable, "Redis at \(endpoint) is loading its data") }
     }
 
-    /// Throws if the server may not keep claims.
+    /// Throws if this node must not keep claims on the server.
     ///
     /// - Parameter now: this node's clock.
     func requireUsable(at endpoint: RedisURL.Endpoint, _ now: UnixTime) throws(StoreError) {

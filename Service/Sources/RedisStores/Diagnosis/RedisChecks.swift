@@ -6,7 +6,7 @@ extension RedisStores {
     /// Checks a deployment for `doctor` and `config check`, even one that the service could not use. The results are for the
     /// operator.
     ///
-    /// It writes only one key, which expires after a second.
+    /// It writes only one key, which expires after a second if the user has all rights.
     ///
     /// - Parameters:
     ///   - url: as for `connect`.
@@ -174,7 +174,8 @@ private struct RedisChecks {
                 continue
             }
             let error = RedisError(text)
-            // These errors are expected: no script has this digest, and the key may be in another server's slot.
+            // These errors show no missing right: no script has this digest, the key may be in another server's slot, and the
+            // server may be full.
             guard !["NOSCRIPT", "MOVED", "ASK", "CLUSTERDOWN", "TRYAGAIN", "OOM"].contains(error.code) else { continue }
             missing.append(text)
         }

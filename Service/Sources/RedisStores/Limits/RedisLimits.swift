@@ -3,7 +3,9 @@ internal import AuthService
 internal import Bytes
 internal import RESP
 
-/// The rate limits and quotas of all nodes, in Redis. A token bucket is one key, which expires when the bucket is full again.
+/// The rate limits and quotas of all nodes, in Redis. A token bucket is one key, which expires a second after the bucket is full
+/// again, or after a day without use.
+///
 /// Redis supplies the time: if the nodes did, a node whose clock is ahead would refill buckets too soon.
 struct RedisLimits: LimitStore {
     let router: Router

@@ -4,7 +4,7 @@ internal import RESP
 
 /// Finds the master, from a source that never names two masters at the same time for longer than a lease (*Redis.md*).
 protocol Authority: Sendable {
-    /// The current masters. Throws if no quorum names them.
+    /// The current masters. Throws if too few servers answer, or if the Sentinels do not agree.
     func placement() async throws(StoreError) -> Placement
     func close() async
 }
@@ -15,7 +15,8 @@ struct Placement: Sendable {
     var owners: [RedisURL.Endpoint?]
     /// The run id of the process that the authority reached at an address.
     var runIDs: [RedisURL.Endpoint: String] = [:]
-    /// The number of Sentinels that answered, where each process counts once, and the number of known Sentinels.
+    /// The number of Sentinels that answered, where each process counts once, and the number of known Sentinels; nil: there is no
+    /// Sentinel.
     var sentinels: (answering: Int, all: Int)?
 }
 
@@ -146,14 +147,15 @@ struct Sentinels: Authority {
 /// The owners of slots that a majority of the Cluster's masters names.
 ///
 /// A promoted replica takes over the vote of its master, and each of the two would vote for itself. So a server's vote for
-/// itself is only valid if this node last used that server. Any two majorities then have a server in common (*Redis.md*).
+/// itself is only valid if that server was the owner in this node's last map. Any two majorities then have a server in common
+/// (*Redis.md*).
 final class ClusterMap: Authority {
     private let seeds: [RedisURL.Endpoint]
     private let partitions: KeyPartitions
     private let connections: QueryConnections
     /// The masters of the last map.
     private let masters = Locked<[RedisURL.Endpoint]>([])
-    /// The owners that this node last used.
+    /// The owners that the last map names; nil: it names none.
     private let incumbents: Locked<[RedisURL.Endpoint?]>
 
     init(seeds: [RedisURL.Endpoint], partitions: KeyPartitions, connections: QueryConnections) {
@@ -199,7 +201,7 @@ final class ClusterMap: Authority {
         var voters = masters.withLock { $0 }
         if voters.isEmpty { voters = try await discover() }
         var views = await ask(voters)
-        // The other nodes may name further masters. Those masters vote too.
+        // The voters may name further masters. Those masters vote too.
         let others = views.values.reduce(into: Set<RedisURL.Endpoint>()) { $0.formUnion($1.masters) }
             .subtracting(voters)
         if !others.isEmpty { views.merge(await ask(Array(others))) { $1 } }
@@ -221,12 +223,12 @@ final class ClusterMap: Authority {
         return Placement(owners: owners)
     }
 
-    /// The server that more than half of the masters name as the owner of a slot.
+    /// The server that more than half of the masters name as the owner of a slot; nil: there is none.
     ///
     /// - Parameters:
     ///   - views: the reply of each master.
     ///   - electorate: the number of masters.
-    ///   - incumbent: the owner that this node last used.
+    ///   - incumbent: the owner that this node's last map names; nil: it names none.
     static func winner(
         of slot: Int, _ views: [RedisURL.Endpoint: View], electorate: Int, incumbent: RedisURL.Endpoint?
     ) -> RedisURL.Endpoint? {

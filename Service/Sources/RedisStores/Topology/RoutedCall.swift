@@ -10,21 +10,22 @@ struct RoutedCall: Sendable {
         case answer(RESPValue)
         /// Send the command to the server that imports the slot, after `ASKING`.
         case ask(RedisURL.Endpoint)
-        /// Send the command with the script's source to the owner, which lost its script cache.
+        /// Send the command with the script's source to the owner, because the server that answered does not have the script.
         case load
         case refuse(StoreError, Consequence?)
     }
 
     /// What else follows from an error. In both cases a round must begin.
     enum Consequence: Sendable, Hashable {
-        /// The partition has no route. In a Cluster, the server is still the owner of its other slots.
+        /// The partition loses its route. In a Cluster, the server is still the owner of its other slots.
         case dropRoute
         /// The session that answered ends.
         case endSession
     }
 
     let owner: RedisURL.Endpoint
-    /// False for a command that must not follow `ASK`, because the partition's epoch does not reveal losses of the importing server.
+    /// False for a command that must not follow `ASK`, because the partition's epoch does not reveal losses of the importing
+    /// server.
     let followsAsk: Bool
     /// Whether the command names a script that the server may lack.
     private(set) var mayLackScript: Bool

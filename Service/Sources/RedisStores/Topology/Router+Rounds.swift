@@ -90,9 +90,9 @@ extension Router {
         return session
     }
 
-    /// Compares a server's clock with earlier readings. If the clock may have jumped ahead, the reading is recorded in every
-    /// epoch of the server before anything else. Redis may remove claims early until the clock comes back, and a partition without
-    /// claims in that time would not show it.
+    /// Notes a server's size, and compares its clock with earlier readings and with this node's clock. If the server's clock may
+    /// have jumped ahead, the reading is recorded in every epoch of the server before anything else. Redis may remove claims early
+    /// until the clock comes back, and a partition without claims in that time would not show it.
     private func watch(
         _ serverInfo: ServerInfo, asked: ContinuousClock.Instant, on session: ServerSession, _ placement: Placement
     ) async throws(StoreError) {
@@ -198,8 +198,8 @@ extension Router {
         return epoch.map { Table.Route(session: session, epoch: $0, identity: identity, history: history) }
     }
 
-    /// Confirms the epoch of a partition, or begins a new one if the server's data does not belong to it. The parameters are
-    /// those of `EpochStep.begin`.
+    /// Confirms the epoch of a partition, or begins a new one if the server's data does not belong to it. `adopted` and `mayName`
+    /// are the parameters of `EpochStep.begin`.
     ///
     /// - Returns: nil if an epoch must begin and may not.
     private func epoch(

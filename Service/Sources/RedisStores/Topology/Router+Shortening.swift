@@ -59,7 +59,8 @@ extension Router {
         }
     }
 
-    /// Records an unclaimed end in Redis. Returns the route with the unclaimed end that Redis has; nil: another epoch began.
+    /// Records an unclaimed end in Redis. Returns the route with the unclaimed end that Redis has; nil: it has none for this epoch,
+    /// because another epoch began, for example.
     private func shortened(
         _ route: Table.Route, of partition: Int, to end: Int64
     ) async throws(StoreError) -> Table.Route? {
@@ -83,9 +84,9 @@ extension RoutingTable {
     /// must have found the epoch of the part. The round that begins an epoch may have asked for the masters long before: a
     /// replica can be promoted while the masters still name another server.
     ///
-    /// Call this before the round is published. If the epoch of any server was not confirmed, this finds no parts: the server may
-    /// have an older timeline of PostgreSQL than this node, and another node may still make claims there and use the former
-    /// primary.
+    /// Call this before the round is published. If an epoch of a checked server could not be confirmed, this finds no parts: the
+    /// server may have an older timeline of PostgreSQL than this node, and another node may still make claims there and use the
+    /// former primary.
     mutating func findUnshortened(in round: Round, at now: UnixTime) {
         unshortened = []
         guard isCluster, round.hasConfirmedEpochs else { return }

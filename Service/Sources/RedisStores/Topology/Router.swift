@@ -16,7 +16,8 @@ final class Router: Sendable {
         /// How long the confirmation of a master is valid.
         var lease: Duration = .seconds(ClaimHistory.lease)
         var interval: Duration = .seconds(1)
-        /// The longest time for a server's answer to a check. Two rounds and the pause between them are shorter than a lease.
+        /// The longest time for a server's answer to a check, for `shortenParts` and for `settle`. It must be so short that the
+        /// next round extends a lease before it ends.
         var checkTimeout: Duration = .seconds(1)
         var retryInterval: Duration = .milliseconds(50)
         var connection = ConnectionSettings()
@@ -105,7 +106,7 @@ final class Router: Sendable {
 
     /// Continues a call whose first reply was an error.
     ///
-    /// - Parameter command: makes the command to repeat. Its argument says whether the server may lack the script.
+    /// - Parameter command: makes the command to repeat. If its argument is false, a script's command must contain the source.
     private func go(
         on call: RoutedCall, _ partition: Int, _ owner: ServerSession, _ first: RESPValue,
         _ command: (Bool) -> RESPCommand
@@ -134,7 +135,8 @@ final class Router: Sendable {
         }
     }
 
-    /// Drops the epoch of a partition, because the server has another one. No claim is made until a round has found the reason.
+    /// Drops the epoch of a partition, because it is not current in Redis. The partition is not used until a round has found the
+    /// reason.
     func invalidateEpoch(_ partition: Int, _ epoch: Epoch) {
         table.withLock { $0.invalidateEpoch(partition, epoch) }
         wake.yield()

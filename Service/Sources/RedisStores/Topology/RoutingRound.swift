@@ -19,7 +19,7 @@ extension RoutingTable {
             self.history = history
         }
 
-        /// The reason why a partition has no route.
+        /// The reason why a partition has no route; nil: no server and no epoch failed.
         var failure: StoreError? { checkFailure ?? epochFailure }
 
         /// Whether the epochs of all checked servers were confirmed or begun without an error.
@@ -87,7 +87,8 @@ extension RoutingTable {
     /// primary learns of the newer timeline at each server at which it claims. Otherwise, its second claims would be in the
     /// former primary alone.
     ///
-    /// - Parameter naming: the partitions to look up, which may begin an epoch under the id of `history`; nil: all partitions.
+    /// - Parameter naming: the partitions to look up, which may begin an epoch under the id of `history`; nil: all partitions are
+    ///   looked up, and none may begin one under it.
     /// - Returns: the steps. `primary` is set only for the first partition of each server.
     func epochSteps(
         _ placement: Placement, _ round: Round, _ history: ClaimHistoryID?, naming: Set<Int>?, at now: UnixTime
@@ -109,8 +110,8 @@ extension RoutingTable {
                     partition, session, identity, .begin(adopting: before?.identity, mayName: naming != nil), primary
                 )
             }
-            // For most partitions, the claims confirm the epoch. But no claim is made while the dates around a loss are refused, and
-            // a further loss must be noticed in that time too.
+            // For most partitions, the claims confirm the epoch. But no claim is made while the dates around a loss are refused,
+            // and a further loss must be noticed in that time too.
             let mustConfirm = isFirst || epoch.refuses(at: now)
             return (partition, session, identity, mustConfirm ? .confirm(before) : .keep(before), primary)
         }
@@ -121,8 +122,8 @@ extension RoutingTable.Route {
     /// The members of an epoch that `isConfirmed` compares.
     static var confirmedMembers: [String] { ["id", "keeper", "sys", "tl", "end"] }
 
-    /// Whether Redis still has the epoch. For the first partition of a server, Redis must also have the system and the timeline
-    /// of the node's primary.
+    /// Whether Redis still has the epoch, under this history and with the same unclaimed end. For the first partition of a server,
+    /// Redis must also have the system and the timeline of the node's primary.
     ///
     /// - Parameters:
     ///   - reply: the epoch's `confirmedMembers`.

@@ -100,12 +100,12 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
         members[ObjectIdentifier(session)]?.leaseEnd.map { now < $0 } ?? false
     }
 
-    /// A server answered that it does not own the partition.
+    /// A server answered that it does not serve the partition.
     mutating func dropRoute(_ partition: Int, to session: Session) {
         if routes[partition]?.session === session { routes[partition] = nil }
     }
 
-    /// A server has another epoch than the route. No claim is made until a round has found the reason.
+    /// The epoch of a route is not current in Redis. The partition is not used until a round has found the reason.
     mutating func invalidateEpoch(_ partition: Int, _ epoch: Epoch) {
         guard routes[partition]?.epoch?.id == epoch.id else { return }
         routes[partition]?.epoch = nil
@@ -175,7 +175,7 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
 
     /// A known session's server reported its properties again.
     ///
-    /// The lease of an unchanged server is extended at once: if it waited for a server that hangs, it would lose its lease.
+    /// The lease of an unchanged server is extended at once. Otherwise, it could end while the round waits for a server that hangs.
     ///
     /// - Parameters:
     ///   - wasWatched: whether the session had a lease when the server was asked. After a longer pause, this node does not know
@@ -230,7 +230,7 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
         }
     }
 
-    /// A round failed before it had routes.
+    /// A round failed, or a partition has no route after it.
     mutating func failed(_ error: StoreError) { trouble = error }
 
     /// Replaces all routes with those of a round, and extends the leases of its sessions.

@@ -8,7 +8,7 @@ internal import AuthService
 /// repeatedly, for as long as earlier claims may be live.
 struct ServerWatch: Sendable {
     let runID: String
-    /// The smallest observed lead of the server's clock over the monotonic clock since `base`.
+    /// The smallest observed lead of the server's clock over the monotonic time since `base`. Measured anew after each gain.
     private var leastLead: Duration?
     private var base: ContinuousClock.Instant?
     /// The time until which the clock may be wrong.
@@ -19,7 +19,8 @@ struct ServerWatch: Sendable {
     private static let tolerance: Duration = .seconds(ClockHistory.tolerance)
     /// How long a clock stays suspect: as long as a claim from before the jump may be live, even if its request was dated ahead.
     private static let suspicion: Duration = .seconds(ReplayClaim.longestLife)
-    /// The pause between two records. Redis keeps a claim 60 s beyond its expiry, so a jump that removes a claim is longer.
+    /// The pause between two records. A jump that removes a live claim is longer than this, because Redis keeps a claim for 60 s
+    /// after its expiry.
     private static let pause: Duration = .seconds(10)
 
     init(runID: String) { self.runID = runID }

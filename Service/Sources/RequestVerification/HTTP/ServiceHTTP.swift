@@ -17,7 +17,7 @@ final class ServiceHTTP: Sendable {
 
     /// - Parameters:
     ///   - timeout: the deadline for each exchange.
-    ///   - connections: the maximum number of connections that are kept.
+    ///   - connections: the maximum number of concurrent connections.
     init(timeout: Duration, connections: Int) {
         var tls = TLSConfiguration.makeClientConfiguration()
         tls.minimumTLSVersion = .tlsv12

@@ -31,9 +31,9 @@ struct IPNetwork: Sendable, Hashable {
         }
     }
 
-    /// The 4 or 16 bytes of an address. An IPv4-mapped IPv6 address counts as IPv4.
+    /// The 4 or 16 bytes of an address; nil: this is not an address. An IPv4-mapped IPv6 address counts as IPv4.
     static func address(_ text: String) -> [UInt8]? {
-        // A zone names an interface of this machine (RFC 4007 section 11).
+        // Ignore a zone: it names an interface of this machine (RFC 4007 section 11).
         let text = String(text.prefix { $0 != "%" })
         var four = in_addr()
         if inet_pton(AF_INET, text, &four) == 1 { return withUnsafeBytes(of: four) { Array($0) } }

@@ -2,7 +2,7 @@ package import AuthContract
 internal import Bytes
 internal import StrictJSON
 
-/// The questions to the service about requests. No I/O.
+/// The questions to the service about requests, and the results of its answers. No I/O.
 package struct QuestionRules: Sendable {
     private enum Source: Sendable {
         case origin(RequestOrigin)
@@ -73,7 +73,8 @@ package struct QuestionRules: Sendable {
         }
     }
 
-    /// Whether the headers name one length, and it is the body's. Ambiguous framing allows request smuggling.
+    /// Whether the headers name no length, or one without `Transfer-Encoding` that fits the body. Ambiguous framing allows request
+    /// smuggling.
     private func isFramed(_ request: ReceivedRequest) -> Bool {
         let lengths = request.headers.values("Content-Length")
         guard let length = lengths.first else { return true }

@@ -49,7 +49,7 @@ public struct ReceivedRequest: Sendable {
             headers: HeaderFields(head.headerFields.lazy.map { ($0.name.rawName, $0.value) }), body: body, peer: peer)
     }
 
-    /// Whether the request is signed under scheme 2 alone. Then the digest of its body suffices.
+    /// Whether the headers name scheme 2 alone, which is unverified. Then the digest of the body suffices.
     public var usesSchemeTwo: Bool {
         headers.contains(HeaderName.signatureInput) && !headers.contains(HeaderName.signatureVersion)
     }

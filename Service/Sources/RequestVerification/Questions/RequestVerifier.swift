@@ -49,7 +49,8 @@ public final class RequestVerifier: Sendable {
         self.pause = pause
     }
 
-    /// Closes the connections. Afterwards every answer is ``VerificationAnswer/unavailable(_:reason:)``.
+    /// Closes the connections. Afterwards, requests about which the service must be asked get
+    /// ``VerificationAnswer/unavailable(_:reason:)``.
     public func shutdown() async { await http.shutdown() }
 
     /// Judges a request. Call it once for each request: a second call for the same request is refused as a replay.

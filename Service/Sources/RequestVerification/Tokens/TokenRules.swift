@@ -53,7 +53,7 @@ struct TokenRules: Sendable {
             keyID: keyID, signed: parts[0] + [UInt8(ascii: ".")] + parts[1], signature: signature, claims: fields)
     }
 
-    /// Verifies the signature, then every claim.
+    /// Verifies the signature, then the claims.
     func verify(
         _ token: Unverified, with key: P256.Signing.PublicKey, at now: UnixTime
     ) throws(TokenError) -> DeviceToken {
@@ -102,7 +102,7 @@ struct TokenRules: Sendable {
 struct PublishedKey: Sendable {
     let key: P256.Signing.PublicKey
 
-    /// Reads a key of a key set; nil for a key of another kind.
+    /// Reads a JSON Web Key, of a key set or of `cnf`; nil for a key of another kind.
     ///
     /// - Throws: `TokenError` for a P-256 key that is malformed.
     init?(_ jwk: JSONValue) throws(TokenError) {

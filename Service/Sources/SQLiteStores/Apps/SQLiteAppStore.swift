@@ -2,7 +2,7 @@ internal import AuthContract
 internal import AuthService
 internal import GRDB
 
-/// App records, each as its sealed JSON text.
+/// App records, each as JSON text with sealed secrets.
 struct SQLiteAppStore: AppStore {
     let database: StoreDatabase
 

@@ -5,7 +5,7 @@ internal import GRDB
 struct SQLiteAuditArchiveStore: AuditArchiveStore {
     let database: StoreDatabase
 
-    /// The statements of the migration that creates the table. The trigger allows the removal of archived events only.
+    /// The statements of the migration that creates the table. The last trigger allows the removal of archived events only.
     static let schema = """
         CREATE TABLE audit_archives (
           first INTEGER PRIMARY KEY,
@@ -62,7 +62,7 @@ struct SQLiteAuditArchiveStore: AuditArchiveStore {
 }
 
 extension Database {
-    /// The last event of the archives: the log continues after it.
+    /// The last archived event, after which the log continues; the origin of the chain if no event is archived.
     func lastArchivedLink() throws -> AuditLink {
         try Row.fetchOne(
             self, sql: "SELECT last AS sequence, hash FROM audit_archives ORDER BY first DESC LIMIT 1"

@@ -21,8 +21,8 @@ extension StoreDatabase {
         }
     }
 
-    /// Returns the saved challenges and removes them from the file, so that two runs cannot both hand one out. Rows that cannot
-    /// be read are lost.
+    /// Returns the saved challenges and removes them from the file, so that two runs cannot both accept one. Rows that cannot be
+    /// read are lost.
     func takeSavedChallenges() throws(StoreOpenError) -> [(challenge: IssuedChallenge, source: String)] {
         try writeNow { database in
             let rows = try Row.fetchAll(database, sql: "SELECT * FROM saved_challenges ORDER BY rowid")

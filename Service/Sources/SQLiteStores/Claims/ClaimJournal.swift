@@ -9,12 +9,12 @@ internal import Logging
 /// - An answered claim survives the end of the process, however the process ends.
 /// - The machine's boot id reveals a loss of power. Requests whose claims may not have reached the disk are then refused.
 /// - No live claim is evicted. Claims that do not fit are refused.
-/// - After the clock was ahead and fell back, the dates of claims that were purged too early are refused, and no other dates.
+/// - After the clock was ahead and fell back, only dates whose claims may have been purged too early or dropped are refused.
 final class ClaimJournal: ReplayStore {
     struct Settings: Sendable {
         var maximumClaims = 24_000_000
         var deadline: Duration = .seconds(2)
-        /// The longest time that a record may be only in the operating system's memory.
+        /// How long maintenance waits for more claims before a sync. Until then, records may be only in the system's memory.
         var syncInterval: Duration = .milliseconds(50)
         /// The pause before another attempt to create a segment.
         var retryInterval: Duration = .milliseconds(250)
@@ -76,7 +76,7 @@ final class ClaimJournal: ReplayStore {
     /// The note about the journal that the database must record.
     var note: JournalNote { state.note }
 
-    /// Whether the journal's folder and the database are at their paths now and were so at every check.
+    /// Whether the journal's folder and the database are at their paths, and no earlier check found them elsewhere.
     var isInPlace: Bool { state.isInPlace() }
 
     /// The number of live claims, and of the slots that claims occupy.

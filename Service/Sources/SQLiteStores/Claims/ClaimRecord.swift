@@ -55,7 +55,7 @@ struct ClaimRecord {
         self.expiry = expiry
     }
 
-    /// Reads the record at the beginning of `bytes`; nil if its checksum fits no kind.
+    /// Reads the record at the beginning of `bytes`; nil if bytes are missing or the checksum fits no kind.
     init?(_ bytes: UnsafeRawBufferPointer.SubSequence, seed: UInt64) {
         guard bytes.count >= Self.size else { return nil }
         let bytes = UnsafeRawBufferPointer(rebasing: bytes)
@@ -87,8 +87,8 @@ struct ClaimRecord {
         bytes.dropFirst(16).prefix(8).allSatisfy { $0 == 0 }
     }
 
-    /// Detects accidents, not attacks: an attacker who can write the file can do worse. Each round is a bijection, so it
-    /// detects every change of one word before the result is cut to 32 bits.
+    /// Detects accidents, not attacks: an attacker who can write the file can do worse. Each round is a bijection, so every
+    /// change of one word changes the sum. The sum is then cut to 32 bits.
     private static func checksum(
         _ kind: Kind, _ high: UInt64, _ low: UInt64, _ expiry: UInt32, _ seed: UInt64
     ) -> UInt32 {

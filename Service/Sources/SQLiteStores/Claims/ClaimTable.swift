@@ -1,6 +1,6 @@
 internal import AuthService
 
-/// All live claims: open addressing in many small tables with 20 bytes a slot. A claim is in exactly one of the tables.
+/// All live claims: open addressing in many small tables (shards) with 20 bytes a slot. A claim is in exactly one shard.
 ///
 /// When a shard is full, it is rebuilt without its expired claims. Each rebuild is short: of 24 million live claims, it moves
 /// 24,000.
@@ -45,7 +45,7 @@ struct ClaimTable {
         for shard in shards.indices { _ = rebuild(shard, now: .min, room: count / Self.shardCount) }
     }
 
-    /// Drops the expired claims of one shard and releases its memory.
+    /// Drops the expired claims of one shard and releases their memory.
     ///
     /// - Parameter latest: claims that expire later are dropped too.
     /// - Returns: the latest expiry of the expired claims that were dropped; `Int64.min`: none was.
@@ -108,7 +108,7 @@ private struct Slot {
     func isSameClaim(as other: Slot) -> Bool { words == other.words }
 }
 
-/// Open addressing with linear probing; two thirds full after a rebuild, and at most five sixths.
+/// Open addressing with linear probing; at most about two thirds full after a rebuild, and never more than five sixths.
 private struct Shard {
     var slots: [Slot]
     /// The number of slots. It is stored here, because reading it from the array costs one more cache miss.

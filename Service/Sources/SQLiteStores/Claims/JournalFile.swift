@@ -11,7 +11,7 @@ final class JournalFile: @unchecked Sendable {
         guard descriptor >= 0 else { throw .current }
     }
 
-    /// Opens a lock file and takes its lock; nil if another process has it. Closing the file releases the lock.
+    /// Opens or creates a lock file and takes its lock; nil if the lock cannot be taken now. Closing the file releases the lock.
     ///
     /// - Parameter marking: whether to set the mark that shows other processes a running service.
     static func locked(_ path: String, marking: Bool = true) throws(SystemError) -> JournalFile? {
@@ -25,8 +25,8 @@ final class JournalFile: @unchecked Sendable {
         return file
     }
 
-    /// Whether a service holds the lock at this path. A query that takes the lock, even briefly, could make a starting service
-    /// fail. So this reads the separate mark.
+    /// Whether a service holds the lock at this path. This reads the mark. A query that takes the lock, even briefly, would delay
+    /// a service that starts.
     static func isLocked(_ path: String) -> Bool {
         guard let file = try? JournalFile(descriptor: Foundation.open(path, O_RDONLY | O_CLOEXEC)) else { return false }
         return JournalFile.isMarked(file.descriptor)

@@ -34,11 +34,12 @@ struct JournalFolder: Sendable {
     /// Whether the lock is still at its path. If it is not, another service can take a lock there.
     var place: FileIdentity.Place { lock.place("\(path)/lock") }
 
-    /// Takes the lock. A command may hold it during one change, without the mark (`SQLiteServiceLock`). In that case, this waits.
+    /// Takes the lock; nil if another service has it, or if it is not free within 30 seconds. This waits while a command holds the
+    /// lock during one change, without the mark (`SQLiteServiceLock`).
     private static func locked(_ path: String) throws(SystemError) -> JournalFile? {
         for attempt in 0..<3000 {
             if let file = try JournalFile.locked(path) { return file }
-            // The mark is set shortly after the lock is taken, and removed shortly after it is released.
+            // The mark is set shortly after the lock is taken, and removed shortly before the lock is released.
             if attempt >= 20, JournalFile.isLocked(path) { return nil }
             usleep(10_000)
         }

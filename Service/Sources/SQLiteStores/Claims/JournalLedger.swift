@@ -13,7 +13,7 @@ struct JournalLedger {
     /// A complete segment that maintenance has not handled yet. There is at most one, because the next switch needs another
     /// prepared segment from maintenance.
     private var retired: JournalSegment?
-    /// Complete segments with live claims, oldest first.
+    /// Complete segments, oldest first. Each switch to a new segment moves the expired ones to `deletable`.
     private var closed: [ClosedSegment]
     private var deletable: [UInt64] = []
     /// Whether there is anything to write to the disk.
@@ -29,7 +29,7 @@ struct JournalLedger {
     private var durableReading: Int64
     /// The sweep drops claims that expire later than this; nil: it drops only expired claims.
     private var latestKept: Int64?
-    /// Whether the segment lacks room for the losses that a wrong reading revealed.
+    /// Whether the segment lacks room for the losses that a step of the clock revealed.
     private var mustSwitch = false
 
     private let settings: ClaimJournal.Settings
@@ -61,7 +61,7 @@ struct JournalLedger {
     /// Whether a tag is taken at `now`.
     func holds(_ tag: ClaimTag, now: UnixTime) -> Bool { table.contains(tag.claim, now: now.seconds) }
 
-    /// The outcome if the claims cannot be made; nil if they can be made.
+    /// Makes the claims. Returns the outcome if they cannot be made; nil if they are made, or the same tag made them before.
     ///
     /// - Parameters:
     ///   - monotonic: the monotonic clock, in seconds.
@@ -71,7 +71,7 @@ struct JournalLedger {
     ) -> Result<ClaimOutcome, StoreError>? {
         let now = request.now.seconds
         if closed == nil { read(now, monotonic) }
-        // The claims of the first call may not be on the disk yet. The answer waits for them, as the first answer did.
+        // The claims of the first call may not be on the disk yet. So return nil: the answer waits for them if it must.
         if let tag = request.tag, holds(tag, now: request.now) { return closed.map { .failure($0) } }
         if let refusal = history.refusal(
             timestamp: request.timestamp, expiresAt: request.expiresAt, now: request.now,
@@ -128,7 +128,7 @@ struct JournalLedger {
         case .steady: break
         case .ahead:
             (recordedReading, latestKept) = (.min, nil)
-            // If the journal was restored at this time, the history now has the loss of the restore again. Record it.
+            // If the clock stepped soon after a restore, the history now has the loss of the restore again. Record it.
             if history.restoredAt == now { recordHistory(now, monotonic) }
         case .wrong(let wrong): recover(from: wrong, now: now, monotonic)
         }
@@ -180,8 +180,8 @@ struct JournalLedger {
         (isDirty, wakesMaintenance) = (true, true)
     }
 
-    /// Records the losses and the purged expiry. If there are several such records, the last ones are valid. The purged expiry
-    /// comes last: a segment without it was never used.
+    /// Records the losses and the purged expiry. Recovery adds up all recorded losses, and uses the last purged expiry. The purged
+    /// expiry comes last: a segment without it was never used.
     private mutating func writeHistory() {
         for interval in history.loss.intervals { segment.append(.loss(interval)) }
         segment.append(.purged(to: history.purgedTo, restoredAt: history.restoredAt))
@@ -210,7 +210,7 @@ struct JournalLedger {
                 || mustSwitch)
     }
 
-    /// Whether the segment has room for few more records.
+    /// Whether the segment has no room for another `segmentRecords` records.
     var isNearlyFull: Bool { !segment.hasRoom(for: settings.segmentRecords) }
 
     /// Hands the work that is due to maintenance.
@@ -231,7 +231,7 @@ struct JournalLedger {
         if falls == self.falls { durableReading = max(durableReading, reading) }
     }
 
-    /// Drops the expired claims of one shard of the table, and those that need not be kept.
+    /// Drops the expired claims of one shard of the table, and those that expire later than `latestKept`.
     mutating func sweep(shard: Int) {
         let latest = history.latestReading ?? .min
         // The clock advances during the sweep. A claim of the current time must not be swept away.

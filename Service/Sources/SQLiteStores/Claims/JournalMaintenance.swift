@@ -38,7 +38,7 @@ private struct MaintenanceRounds: Sendable {
     let folder: JournalFolder
     let logger: Logger
     let noted: @Sendable (JournalNote) -> Void
-    /// The latest reading of the clock for which the database has a note.
+    /// The latest reading of the clock that the note in the database covers (`JournalNote.clock`).
     var notedClock: Int64
     /// Segments to delete, oldest first.
     var deletable: [UInt64] = []
@@ -63,7 +63,7 @@ private struct MaintenanceRounds: Sendable {
                 "the clock was ahead",
                 metadata: ["wrong": "\(wrong.stretches)", "last_right": "\(wrong.lastRight ?? 0)"])
         }
-        // If the files were moved, the segments and the note at these paths belong to another service.
+        // If the files were moved, the segments at these paths and the note may be those of another service.
         guard error == nil, state.isInPlace() else { return }
         // The purged expiry is on the disk now. Delete in order and stop at the first failure, because segments must have no
         // gap.
@@ -74,10 +74,10 @@ private struct MaintenanceRounds: Sendable {
         }
     }
 
-    /// Performs the work that is due now and refuses the remaining callers. If the journal closes in order, seals it.
+    /// If the journal closes in order, performs the work that is due and seals the journal. Then refuses the remaining callers.
     private mutating func end(_ work: JournalState.MaintenanceWork) {
         if state.endsInOrder {
-            // Delete the unused segment: recovery would take it as the newest and find no seal.
+            // Delete the unused segment: after a reboot, recovery would take it for a sign of lost claims (`isOvertaken`).
             if state.isInPlace(), let unused = state.takePrepared() { folder.remove(unused.header.sequence) }
             perform(work)
             // A caller whose claim was decided earlier may be waiting now.

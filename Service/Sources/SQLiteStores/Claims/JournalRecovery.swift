@@ -7,11 +7,11 @@ struct JournalRecovery {
     var table = ClaimTable()
     var counter = LiveClaimCounter()
     var history = ClaimHistory()
-    /// Segments that still hold live claims, oldest first.
+    /// The segments that were read, oldest first, even those without live claims. Empty if the journal starts over.
     var segments: [ClosedSegment] = []
     /// Segments that are obsolete once the next one exists.
     var obsolete: [UInt64] = []
-    /// The obsolete segment that is kept for inspection instead of being deleted.
+    /// The obsolete segment that is kept for inspection instead of being deleted; nil if there is none.
     var damaged: UInt64?
     var nextSequence: UInt64 = 1
 
@@ -40,8 +40,8 @@ struct JournalRecovery {
         // The last segment that has all its first records. A segment without them does not show what was lost, so it is never
         // treated as the newest.
         var newest: SegmentContents?
-        // Whether a segment without its first records from another boot follows the newest one. There may be later claims that
-        // never reached the disk.
+        // Whether a segment of another boot without its first records follows the newest one. Then there may be later claims
+        // that never reached the disk.
         var isOvertaken = false
         let reader = SegmentReader(folder: folder, boot: opening.boot, now: opening.now)
         for sequence in sequences {
@@ -120,7 +120,7 @@ struct JournalRecovery {
             metadata: ["segment": "\(damaged.map { "\($0)" } ?? "all")", "reason": "\(reason)"])
         var contents = contents
         var readings = [contents.lastReading].compactMap { $0 }
-        // The segment may end before a fall of the clock, and the note may be older than the segment.
+        // Use the segments and the note: the segments may end before a fall of the clock, and the note may be older.
         if let note = opening.expectation.note {
             contents.history.add(note.loss)
             readings.append(note.clock)

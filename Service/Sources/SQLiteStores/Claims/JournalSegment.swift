@@ -37,7 +37,7 @@ final class JournalSegment: @unchecked Sendable {
     /// Whether this many records and the seal fit.
     func hasRoom(for count: Int) -> Bool { length + (count + 1) * ClaimRecord.size <= memory.count }
 
-    /// Appends a record. Precondition: it fits. Otherwise the process ends without writing.
+    /// Appends a record. Precondition: the record fits (`hasRoom`). Otherwise the process ends without writing.
     func append(_ record: ClaimRecord) {
         // An optimised build does not check the bounds of the slice.
         precondition(length + ClaimRecord.size <= memory.count)

@@ -122,8 +122,8 @@ final class JournalState: Sendable {
         }
     }
 
-    /// Checks whether the files are at their paths, and whether every earlier check found them there. The system may take long,
-    /// so this holds no lock.
+    /// Whether the files are at their paths, and no earlier check found them elsewhere. The system may take long to answer, so
+    /// this asks it without holding the lock.
     func isInPlace() -> Bool {
         let place = filePlace()
         return shared.withLock { shared in
@@ -182,11 +182,12 @@ final class JournalState: Sendable {
 
     // MARK: The maintenance thread
 
-    /// Waits for work. Returns at once if a caller waits for the disk. Otherwise, waits briefly first, so that several claims
-    /// share one sync.
+    /// Waits for work. Then returns at once if a caller waits for the disk, the segment is nearly full or the journal closes.
+    /// Otherwise, waits briefly first, so that several claims share one sync.
     func nextWork() -> MaintenanceWork {
         if shared.withLock({ $0.wantsSegment }) {
-            // The last attempt failed, or work became due meanwhile. No later call may signal that, so wait with a timeout.
+            // The last attempt to create a segment failed, or a segment became due meanwhile. Perhaps no later call signals
+            // that, so wait with a timeout.
             _ = workSignal.wait(timeout: .now() + .nanoseconds(Int(clamping: settings.retryInterval.nanoseconds)))
         } else {
             workSignal.wait()
@@ -252,7 +253,7 @@ final class JournalState: Sendable {
         workSignal.signal()
     }
 
-    /// Whether the journal closes in order: after a request to close, and with everything on the disk.
+    /// Whether the closing journal is to be sealed: it was not abandoned, and no sync has failed.
     var endsInOrder: Bool { shared.withLock { $0.isSealing && !$0.hasLostWrites } }
 
     /// Appends the seal. Called once everything before it is on the disk.

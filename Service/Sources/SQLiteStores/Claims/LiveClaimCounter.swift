@@ -2,7 +2,7 @@
 ///
 /// It keeps past minutes for a while: if the clock was ahead, their claims are live again.
 struct LiveClaimCounter {
-    /// The number of live claims at the last call of `advance`.
+    /// The number of claims that are live in the minute of the last call of `advance`.
     private(set) var live = 0
     private var byMinute: [Int64: Int] = [:]
     private var countedTo = Int64.min

@@ -9,7 +9,7 @@ struct SegmentHeader: Sendable {
     /// the header.
     static let version: UInt64 = 2
 
-    /// 1, 2, 3… The kept segments have no gap.
+    /// The segment's number: 1, 2, 3…, or from a larger number on after a restore. The kept segments have no gap.
     var sequence: UInt64
     /// The start value of the segment's checksums, so that bytes of another file are not valid records.
     var seed: UInt64

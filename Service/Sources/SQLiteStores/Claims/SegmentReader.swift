@@ -178,7 +178,7 @@ struct SegmentReader {
         }
     }
 
-    /// Whether the file is shorter than a header or has only zeros: it was allocated, and never written.
+    /// Whether the header never reached the disk: the file is not longer than a header, or has only zeros.
     private func isUnwritten(_ file: JournalFile, _ buffer: UnsafeMutableRawBufferPointer) throws(Failure) -> Bool {
         var offset = 0
         while true {

@@ -42,7 +42,7 @@ enum DatabaseFile {
         return pool
     }
 
-    /// Whether every migration is committed and the write-ahead log is in use, so that opening changes nothing.
+    /// Whether opening changes nothing: every migration and the application id are committed, and the write-ahead log is in use.
     private static func isReady(_ path: String) throws -> Bool {
         do {
             return try inspect(path) { database in
@@ -60,7 +60,7 @@ enum DatabaseFile {
     private static let needsRecovery: [ResultCode] = [.SQLITE_READONLY, .SQLITE_CANTOPEN, .SQLITE_BUSY]
 
     /// Rolls back an unfinished transaction of a killed process, and marks the file as the service's in a separate transaction.
-    /// From then on the file is recognised, wherever the process ends.
+    /// From then on the file is recognized, even if the process ends before it migrates the file.
     private static func claim(_ path: String) throws {
         let queue = try DatabaseQueue(path: path, configuration: configuration(.seconds(10)))
         defer { try? queue.close() }
@@ -86,7 +86,7 @@ enum DatabaseFile {
                 .notWritable, "\(path) cannot be written. The user of the service needs to own it and its folder.")
         case .SQLITE_BUSY, .SQLITE_LOCKED:
             StoreOpenError(.inUse, "\(path) is locked by another process that is changing it. Try again.")
-        // The shared memory of the write-ahead log is a file too. If it does not fit on the disk, SQLite reports another code.
+        // The shared memory of the write-ahead log is a file too. If it does not fit on the disk, SQLite reports an I/O error.
         case .SQLITE_FULL,
             .SQLITE_IOERR where isFull(path):
             StoreOpenError(.unavailable, "There is no room for \(path): the disk is full.")

@@ -4,8 +4,8 @@ internal import Foundation
 
 /// The path of a database file with every symbolic link resolved.
 ///
-/// The key, the claim journal and the service's lock are next to the file, so their names must be derived from the file itself.
-/// Under a second name of the file, a second service would have a separate lock and journal.
+/// The key file, the claim journal and the service's lock are next to the database, so their names must be derived from its real
+/// path. Under a second name of the database, a second service would have a separate lock and journal.
 enum DatabasePath {
     /// The number of links that Linux follows.
     private static let maximumLinks = 40
@@ -34,7 +34,9 @@ enum DatabasePath {
     /// Whether there is a database: a file that is not empty.
     static func hasContent(_ path: String) -> Bool { (FileStatus(path)?.size ?? 0) > 0 }
 
-    /// Refuses anything except a regular file with one name. A second hard link is a second name that cannot be resolved.
+    /// Refuses anything except a regular file with one name. A missing file is not refused.
+    ///
+    /// A second hard link is a second name that cannot be resolved.
     static func checkKind(_ path: String) throws(StoreOpenError) {
         guard let status = FileStatus(path) else { return }
         guard !status.isFolder else { throw StoreOpenError(.notADatabase, "\(path) is a folder. Name a file.") }

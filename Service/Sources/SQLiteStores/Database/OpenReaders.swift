@@ -5,7 +5,7 @@ internal import GRDB
 ///
 /// GRDB closes a connection when the last reference to it ends, which may be a moment after the connection was returned to the
 /// pool. SQLite destroys the functions of a connection after it has closed the files (sqlite3LeaveMutexAndCloseZombie). So each
-/// connection gets a function, and the end of that function shows that the connection is closed.
+/// connection gets a function whose destruction shows that the connection is closed.
 struct OpenReaders: Sendable {
     private let connections = DispatchGroup()
 

@@ -16,8 +16,8 @@ extension SQLiteStores {
     ///   - now: the time of the restore.
     ///   - export: visits every row. It may block its thread.
     ///   - check: checks and completes the new database, which is opened for administration.
-    /// - Throws: `StoreOpenError` if the file exists or cannot be written, and errors of `export` and `check`. In these cases, no
-    ///   new file remains.
+    /// - Throws: `StoreOpenError` if the file exists, is in use or cannot be written, and errors of `export` and `check`. No new
+    ///   file remains, unless only the sync of its folder failed.
     package static func restore(
         _ path: String, lastReading: UnixTime, at now: UnixTime,
         from export: @escaping @Sendable ((StoredTable, [StoredTable.Cell]) throws -> Void) throws -> Void,
@@ -42,7 +42,7 @@ extension SQLiteStores {
         try publish(temporary, as: path)
     }
 
-    /// The files next to a database that SQLite would apply to a new file of that name.
+    /// The suffixes of the files next to a database that SQLite would apply to a new file of that name.
     private static let logs = ["-wal", "-shm", "-journal"]
 
     /// Throws if there is a database or a part of one at the path, or a service that uses it.
@@ -112,13 +112,14 @@ extension JournalNote {
     /// The number of the first segment of a journal that starts over.
     ///
     /// After a restore, the number is larger than every number of earlier journals, which begin at 1 or at the time of an earlier
-    /// restore. So an earlier journal that is put in the place of the new one is recognised as older. It is not recognised if the
+    /// restore. So an earlier journal that is put in the place of the new one is recognized as older. It is not recognized if the
     /// clock was ahead at the earlier restore.
     func nextSequence(at now: Int64) -> UInt64 {
         isOfRestore ? UInt64(clamping: now) << 20 : sequence &+ 1
     }
 
-    /// The reading of the clock at the first start after a restore, from the number of the segment; nil if there was no restore.
+    /// The reading of the clock at the first start after a restore, from the number of the segment; nil if there was no restore or
+    /// no start since.
     var restoredAt: Int64? { isOfRestore || sequence >> 20 == 0 ? nil : Int64(sequence >> 20) }
 }
 

@@ -4,7 +4,7 @@ internal import Foundation
 /// The lock of the service that uses a database, for commands.
 ///
 /// It is the lock of the claim journal, which a service takes when it opens the database. A command holds it without the mark of
-/// a running service, so a service that starts meanwhile waits until the change ends.
+/// a running service. So a service that starts meanwhile waits for the end of the change, for at most 30 seconds.
 public struct SQLiteServiceLock: ServiceLock {
     private let database: String
 
@@ -13,7 +13,7 @@ public struct SQLiteServiceLock: ServiceLock {
 
     /// See `ServiceLock`.
     ///
-    /// - Throws: `StoreOpenError` if the lock cannot be taken or queried, and errors of the change.
+    /// - Throws: `StoreOpenError` if the lock file cannot be created or opened, and errors of the change.
     public func withoutService(_ change: () async throws -> Void) async throws -> Bool {
         guard let lock = try await locked() else { return false }
         defer { lock.unlock() }
@@ -21,7 +21,7 @@ public struct SQLiteServiceLock: ServiceLock {
         return true
     }
 
-    /// Takes the lock; nil if a service has it, or if other commands hold it for a long time.
+    /// Takes the lock; nil if a service has it, or if other commands hold it for 30 seconds.
     private func locked() async throws -> JournalFile? {
         let folder = database + "-claims"
         do throws(SystemError) { try makeFolder(folder) } catch {
@@ -59,7 +59,7 @@ public struct SQLiteServiceLock: ServiceLock {
         }
         defer { close(lock) }
         guard let status = FileStatus(database) else { throw .current }
-        // Change the owner of the lock file first: once the folder has its owner, that user can replace the file.
+        // Change the owner of the lock file first: once the folder has its new owner, that user can replace the file.
         for descriptor in [lock, folder] where status.owner != geteuid() {
             guard fchown(descriptor, status.owner, status.group) == 0 else { throw .current }
         }

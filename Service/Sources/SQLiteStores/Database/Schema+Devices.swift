@@ -1,6 +1,6 @@
 extension Schema {
-    /// The number of devices of an app with a status. Triggers maintain it, because counting a million rows takes 0.1 s. A row
-    /// may be 0.
+    /// The number of devices of an app with a status. Triggers maintain it, because counting a million rows takes 0.1 s. A
+    /// number may be 0.
     static let deviceCounts = """
         CREATE TABLE device_counts (
           app_id TEXT NOT NULL,
@@ -27,8 +27,8 @@ extension Schema {
 
         """
 
-    /// The lists of one status over all apps, such as the pending devices, newest first. Most devices are registered; for them,
-    /// `devices_newest` is fast enough.
+    /// An index for lists of one status over all apps, such as the pending devices, newest first. Most devices are registered;
+    /// for them, `devices_newest` is fast enough.
     static let devicesNotRegistered = """
         CREATE INDEX devices_not_registered ON devices (status, registered_at DESC, device_id)
           WHERE status <> 'registered' AND forgotten = 0;

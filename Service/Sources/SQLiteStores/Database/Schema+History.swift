@@ -1,5 +1,5 @@
 extension Schema {
-    /// Counts of verdicts, of minutes and of hours (`step`, in seconds), the ids of the batches that were added, and the version
+    /// Counts of verdicts by minute and by hour (`step`, in seconds), the ids of the batches that were added, and the version
     /// of the app in a device's evidence.
     static let history = """
         CREATE TABLE verdict_counts (
@@ -22,8 +22,8 @@ extension Schema {
         ALTER TABLE devices ADD COLUMN app_version TEXT;
         """
 
-    /// Adds the slots of 5 and 15 minutes and of 6 and 24 hours. Before this version, old minutes were merged into hours. Now
-    /// every count is in the slots of all steps.
+    /// Adds the slots of 5 and 15 minutes and of 6 and 24 hours, and adds the minutes to their hours. Older versions merged old
+    /// minutes into hours. Now every count is in the slots of all steps.
     static let historySteps = [(60, 300), (60, 900), (60, 3600), (3600, 21_600), (3600, 86_400)].map { from, step in
         """
         INSERT INTO verdict_counts (step, at, app_id, kind, platform, code, scheme, version, verdicts)

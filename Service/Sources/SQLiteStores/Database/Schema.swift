@@ -2,7 +2,7 @@ internal import GRDB
 
 /// The tables. A released migration never changes: the next version adds one.
 enum Schema {
-    /// The application id, "SyAu" in ASCII, by which the program `file` and this code recognise the service's databases.
+    /// The application id, "SyAu" in ASCII, by which the program `file` and this code recognize the service's databases.
     static let applicationID: Int32 = 0x5379_4175
     /// The migrator's table of applied migrations.
     static let migrations = "grdb_migrations"
@@ -85,7 +85,7 @@ enum Schema {
         CREATE INDEX devices_pending ON devices (app_id, status, assurance) WHERE status = 'pending';
         """
 
-    /// Refusals kept for replay, and a covering index for counting risk metrics.
+    /// Recordings of refusals, and a covering index for counting risk metrics.
     private static let evidence = """
         CREATE TABLE evidence (
           number INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -106,7 +106,7 @@ enum Schema {
           WHERE attested_risk_metric IS NOT NULL;
         """
 
-    /// The times at which receipts are exchanged. Receipts verified by older versions are due at once.
+    /// The state of the exchange of receipts. In older rows, verified receipts are due at once, except for the assurance `test`.
     private static let receiptRefresh = """
         ALTER TABLE devices ADD COLUMN receipt_due_at INTEGER;
         ALTER TABLE devices ADD COLUMN receipt_asked_at INTEGER;

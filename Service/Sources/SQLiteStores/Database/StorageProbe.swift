@@ -12,7 +12,7 @@ extension SQLiteStores {
     /// - Throws: `StoreError` if a file system does not answer within the deadline.
     public func freeBytes() async throws(StoreError) -> Int64? { try await freeSpace.bytes() }
 
-    /// The bytes that an unprivileged user can still write.
+    /// The bytes that an unprivileged user can still write; nil if the system does not report them.
     static func freeBytes(at path: String) -> Int64? {
         var statistics = statvfs()
         guard statvfs(path, &statistics) == 0 else { return nil }

@@ -4,7 +4,7 @@ internal import Foundation
 internal import GRDB
 internal import GRDBSQLite
 
-/// The database file: one writing connection, several reading ones, and a deadline for every call.
+/// The database file: one writing connection, several reading ones, and a deadline for every asynchronous read and write.
 final class StoreDatabase: Sendable {
     private let pool: DatabasePool
     private let readers = OpenReaders()
@@ -76,7 +76,7 @@ final class StoreDatabase: Sendable {
             pool.asyncWrite { database in
                 // After the deadline, the caller was told that the change failed, so the change must not begin now.
                 guard !answer.isGiven else { throw StoreError(.tooSlow, "not begun within its deadline") }
-                // A file that was moved or removed takes changes, and a restarted service would not find them.
+                // A file that was moved or removed still takes changes, but a restarted service would not find them.
                 guard file?.place(pool.path) == .here else {
                     throw StoreError(
                         .unavailable,
@@ -86,7 +86,8 @@ final class StoreDatabase: Sendable {
                 if let sealingKey { try SQLiteServiceKeyStore.check(sealingKey, seals: database) }
                 return try body(database)
             } completion: { _, result in
-                // The caller was told that this change failed, and may have re-read the rows before the change happened.
+                // After the deadline, the caller was told that this change failed, and may have re-read the rows before the
+                // change happened. Announce the change.
                 if !answer.resume(with: result), case .success = result { externalChanges.announce() }
             }
         }
@@ -113,7 +114,7 @@ final class StoreDatabase: Sendable {
         try Int64.fetchOne(database, sql: "PRAGMA data_version") ?? 0
     }
 
-    /// Writes while the database is being opened, before any other use.
+    /// Writes in one transaction, without a deadline. It blocks its thread.
     func writeNow<Value>(_ body: (Database) throws -> Value) throws(StoreOpenError) -> Value {
         do { return try pool.write(body) } catch { throw DatabaseFile.openError(error, pool.path) }
     }

@@ -2,7 +2,7 @@ internal import AuthContract
 internal import AuthService
 internal import GRDB
 
-/// The statements for one page of devices. Each condition adds a column of an index.
+/// The statements for one page of devices.
 enum DeviceListing {
     /// The statement for the ids of one page, without deregistered devices.
     static func ids(after: DeviceQuery.PageToken?, limit: Int) -> (sql: String, arguments: StatementArguments) {
@@ -41,7 +41,7 @@ enum DeviceListing {
         if let before = query.registeredBefore { require("registered_at < ?", [before.seconds]) }
         if let after = query.after {
             let (time, id) = query.order == .newest ? ("<", ">") : (">", "<")
-            // The index starts at the first comparison, or at `from`. The second one separates devices of the same second.
+            // The index scan starts at the first comparison, or at `from`. The second one separates devices of the same second.
             if query.order == .newest { require("registered_at <= ?", [after.registeredAt.seconds]) }
             require(
                 "(registered_at \(time) ? OR device_id \(id) ?)", [after.registeredAt.seconds, after.deviceID.text])

@@ -2,7 +2,7 @@ internal import AuthContract
 internal import AuthService
 internal import GRDB
 
-/// The statements about keys and their roles. Each call is part of a change's transaction.
+/// The statements about keys and their roles. Each call is part of the caller's transaction.
 extension Database {
     func binding(of thumbprint: String) throws -> KeyBinding? {
         try Row.fetchOne(

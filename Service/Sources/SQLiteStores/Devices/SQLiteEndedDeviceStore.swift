@@ -6,7 +6,7 @@ internal import GRDB
 struct SQLiteEndedDeviceStore: EndedDeviceStore {
     let database: StoreDatabase
 
-    /// The migration's columns and index. It changes no row: devices that ended earlier are dated when they are first seen.
+    /// The migration's columns and index. The migration changes no row: `forgetDevices` dates devices that ended earlier.
     static let schema = """
         ALTER TABLE devices ADD COLUMN ended_at INTEGER;
         ALTER TABLE devices ADD COLUMN forgotten INTEGER NOT NULL DEFAULT 0;

@@ -25,8 +25,8 @@ struct SQLiteWebhookStore: WebhookStore {
         ) STRICT;
         """
 
-    /// The statements of a later migration that creates the table of each webhook's last deliveries. They are removed with their
-    /// webhook.
+    /// The statements of a later migration that creates the table of each webhook's last deliveries. Deliveries are removed with
+    /// their webhook.
     static let deliveriesSchema = """
         CREATE TABLE webhook_deliveries (
           number INTEGER PRIMARY KEY,

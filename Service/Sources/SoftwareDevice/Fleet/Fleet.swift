@@ -139,8 +139,9 @@ package struct Fleet: Sendable {
         init(_ hasSucceeded: Bool) { self = hasSucceeded ? .succeeded : .failed }
     }
 
-    /// Makes the registered devices send requests and rotate their keys. If the load has bad requests, a tenth of the devices
-    /// sends only bad ones, because a device whose signatures fail is refused for a while, whatever it sends.
+    /// Makes the registered devices send requests and rotate their keys. If the load has bad requests, a tenth of the devices, but
+    /// at least one, sends them: a device whose signatures fail is refused for a while, whatever it sends. These devices send
+    /// nothing else, unless there is only one device.
     package func work(_ load: Load) async -> Outcome {
         let registered = devices.filter(\.isRegistered)
         guard !registered.isEmpty else { return Outcome() }
@@ -170,7 +171,7 @@ package struct Fleet: Sendable {
     /// Starts no further operations. Running ones finish.
     package func stop() { isStopped.withLock { $0 = true } }
 
-    /// Runs steps, up to `concurrency` at a time, until one returns nil.
+    /// Runs steps, up to `concurrency` at a time, until they return nil or the fleet is stopped.
     private func run(_ step: @escaping @Sendable () async -> Step?) async -> Outcome {
         let outcome = Locked(Outcome())
         let start = ContinuousClock.now

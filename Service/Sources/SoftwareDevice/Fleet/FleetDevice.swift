@@ -64,7 +64,7 @@ struct FleetDevice: Sendable {
         return false
     }
 
-    /// Replaces the key.
+    /// Replaces the key. Returns whether that succeeded.
     func rotate() async -> Bool {
         do {
             try await sdk.rotateKey(appID: appID.text)
@@ -73,7 +73,7 @@ struct FleetDevice: Sendable {
     }
 
     /// Signs a request. Sends the request to the service. For `verify`, sends it in a question to `/verify` instead. Returns
-    /// whether it was accepted.
+    /// whether the service accepted the signed request.
     func send(_ question: Fleet.Load.Question, dueAt due: ContinuousClock.Instant) async -> Bool {
         do {
             if case .status = question, asserts.withLock({ $0 }) { return try await sendAsserting() }

@@ -9,7 +9,7 @@ package final class FleetLog: Sendable {
         /// The latencies of all answers, whatever their status.
         package internal(set) var latencies = LatencyHistogram()
         /// The number of answers other than 2xx by the service's error code, or by `HTTP_` and the status if the body has no
-        /// code. Exchanges without an answer have the key `noAnswer`.
+        /// code. Exchanges without an answer have the key `noAnswer`. After 100 keys, new ones are counted under `OTHER`.
         package internal(set) var errors: [String: Int] = [:]
 
         /// The number of exchanges that ended, with or without an answer.

@@ -1,5 +1,5 @@
 /// A histogram of durations from a microsecond to an hour, in bounded memory, with the buckets of HdrHistogram for three digits. A
-/// bucket is at most a 1024th of its value wide, so a percentile is at most 0.1 percent too high.
+/// bucket is one microsecond wide, or at most a 1024th of its value, so a percentile is at most 0.1 percent too high.
 package struct LatencyHistogram: Sendable, Hashable {
     /// The first 2048 buckets have one microsecond each. After that, each doubling has 1024 buckets.
     private static let linear: UInt64 = 2048

@@ -31,7 +31,7 @@ package struct LoadExpectation: Sendable, Hashable, CustomStringConvertible {
     package let description: String
 
     private enum Metric: Hashable {
-        /// The latency of a share (up to 1) of one operation; nil: of all operations of the load.
+        /// The latency that a share (up to 1) of the requests does not exceed. Operation nil: all operations of the load.
         case latency(share: Double, operation: String?)
         case errors, errorPercent, rate
     }

@@ -8,8 +8,8 @@ package enum AuthorityFile {
         if FileManager.default.fileExists(atPath: path) {
             return try AppleAuthority(pem: String(contentsOfFile: path, encoding: .utf8))
         }
-        // The authority is dated two days ago: leaves are dated up to a day ago, as Apple does, and a clock may be a little
-        // behind.
+        // The authority is dated two days ago, because leaves are dated a day before the attestation, like Apple's, and a clock
+        // may be a little behind.
         let authority = try AppleAuthority(from: Date(timeIntervalSinceNow: -2 * 86_400))
         // Another process may create the file at the same time. In that case, both processes use the authority in the file.
         return try PrivateFile.make(Data(authority.pem.utf8), at: path) ? authority : load(path)

@@ -4,7 +4,7 @@ internal import Bytes
 package import Foundation
 package import SynheartAuth
 
-/// App Attest of a phone, simulated by the test kit: keys in a folder, attested by a test authority.
+/// App Attest of a phone, simulated by the test kit: keys in a folder or in memory, attested by a test authority.
 package struct SimulatedAppAttest: AttestationProvider {
     private let device: AppleDevice
     private let keys: any AttestedKeys

@@ -202,7 +202,7 @@ extension Samples {
     }
 
     /// The change of a credential that loses an app: the credential is narrowed, or revoked if it names no other app. Nil: it
-    /// does not name the app.
+    /// does not name the app, or is already revoked.
     fileprivate func loss(of app: AppID, to credential: Credential) -> CredentialChange? {
         let rest = credential.scope.named.subtracting([app])
         guard credential.loses(app) else { return nil }

@@ -2,7 +2,7 @@ internal import AuthContract
 internal import AuthService
 
 extension StoreConformance {
-    /// A change is saved over the version that was read, or conflicts.
+    /// Changes of devices and their conflicts, the stream of external changes, and the list of observed devices.
     static var deviceChangeChecks: [ConformanceCheck] {
         [
             ConformanceCheck("A change is saved over the version that was read, and nothing else changes") { stores in

@@ -21,7 +21,7 @@ extension StoreConformance {
                         let outcome = try await stores.insert(samples.device(key: other.key), samples)
                         try expect(outcome != .inserted, "a key was bound twice")
                     default:
-                        // Several changes in one transaction. A change from a row that is no longer stored is a conflict.
+                        // Save several changes in one call. A change from a version that is not stored is a conflict.
                         let chosen = known.indices.shuffled().prefix(Int.random(in: 1...4))
                         guard !chosen.isEmpty else { continue }
                         let changes = chosen.map { index in

@@ -61,7 +61,7 @@ extension StoreConformance {
                     let saved = try await stores.devices.save([samples.change(device) { $0.status = status }])
                     try expect(saved, is: [.saved], "the outcome of a change")
                 }
-                // The device is rejected briefly, and then admitted again.
+                // Reject the registered device briefly, and then admit it again.
                 let rejected = samples.change(devices[0], .deviceRejected) { $0.status = .rejected }
                 _ = try await stores.devices.save([rejected])
                 let admitted = samples.change(rejected.saved, .deviceApproved) { $0.status = .registered }

@@ -30,7 +30,7 @@ private struct CountedBatches {
 
     /// Slots shorter than an hour are removed if they ended by this time.
     private(set) var minutesBefore: UnixTime
-    /// Longer slots are removed if they ended by this time.
+    /// Slots of an hour or longer are removed if they ended by this time.
     private(set) var hoursBefore: UnixTime
     private let start: UnixTime
     private let verdicts: [CountedVerdict]

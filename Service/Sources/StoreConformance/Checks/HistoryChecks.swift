@@ -106,7 +106,7 @@ extension StoreConformance {
     }
 }
 
-/// Verdicts of an app that no other check uses, at times that no other check uses. The times are long past.
+/// Verdicts of an app that no other check uses, at times about a day ago.
 private struct HistorySamples {
     let app: AppID
     /// The start of an hour.

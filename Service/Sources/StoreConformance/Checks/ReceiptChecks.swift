@@ -107,7 +107,7 @@ extension StoreConformance {
             },
             ConformanceCheck("A newer receipt of the same attested key is not overwritten") { stores in
                 try await stores.expectRefusal { samples, device, due in
-                    // This change keeps the lease that was taken. Only the receipt changes.
+                    // This change keeps the lease that was taken. Only the receipt and its risk metric change.
                     let change = ReceiptChange(
                         replacement: .init(receipt: samples.bytes(700), riskMetric: 1), refresh: due.evidence.refresh)
                     let event = samples.event(.securityEvent, device: device.deviceID)

@@ -2,8 +2,8 @@ internal import AuthContract
 internal import AuthService
 
 extension StoresUnderTest {
-    /// Makes a claim for a request that is dated now; every argument can be overridden. All claims are of one device, because
-    /// sets overlap only there.
+    /// Makes claims for a request, which is dated now unless `timestamp` is given. All claims are of one device, because only sets
+    /// of the same device overlap.
     func claim(
         _ claims: [ReplayClaim], timestamp: UnixTime? = nil, expiresAt: UnixTime? = nil, now: UnixTime? = nil,
         tag: ClaimTag? = nil

@@ -9,7 +9,7 @@ struct Samples: Sendable {
     let now: UnixTime
     private let random = SystemRandom()
 
-    /// The device of all claims.
+    /// The device with which all checks claim.
     static let device = DeviceID(from: SystemRandom())
 
     init(_ stores: StoresUnderTest) throws {
@@ -109,7 +109,7 @@ extension StoresUnderTest {
             Samples.record(of: app), recording: samples.event(.appAdded, app: Samples.appID()))
     }
 
-    /// Inserts a new device.
+    /// Inserts a new device, and its app unless it exists.
     func add(_ device: DeviceRecord, _ samples: Samples) async throws {
         try await provide(device.appID, samples)
         let outcome = try await insert(device, maximumPending: 100, samples)

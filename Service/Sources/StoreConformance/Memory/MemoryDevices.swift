@@ -46,7 +46,8 @@ extension MemoryStores: DeviceStore {
         try check(.save)
         return changes.map { change in
             let (before, after) = (change.before, change.after)
-            // Before the version, as in the other stores: the key may be the device's own by a faster copy of the same request.
+            // Compare the keys before the version, as the other stores do. A faster copy of the same request may already have bound
+            // the key to this device. Then the outcome is `keyTaken`.
             guard !change.replacesKey || bindings[after.key.thumbprint] == nil,
                 !change.replacesAppAttest || !isAttestedKeyTaken(after.appAttest, of: after)
             else { return .keyTaken }
@@ -151,7 +152,7 @@ extension MemoryStores: DeviceStore {
         return devices.compactMap { $0.appAttest?.riskMetric }.reduce(into: [:]) { $0[$1, default: 0] += 1 }
     }
 
-    /// Inserts a device as if it had been judged under its app's current record.
+    /// Inserts a device as if it had been judged under its app's current record. An app may have one pending device of each kind.
     public func insert(_ device: DeviceRecord, recording event: AuditEvent) throws(StoreError) -> InsertOutcome {
         guard let app = appRecords[device.appID] else { return .appChanged }
         return try insert(device, under: app, maximumPending: 1, recording: event)

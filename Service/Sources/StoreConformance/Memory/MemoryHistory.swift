@@ -1,7 +1,7 @@
 public import AuthContract
 public import AuthService
 
-/// The verdicts of one slot.
+/// One kind of verdict in one slot: what a count is for.
 struct CountedSlot: Hashable {
     let at: UnixTime
     /// The length of the slot in seconds.

@@ -1,7 +1,7 @@
 public import AuthContract
 public import AuthService
 
-/// Every store in memory: the reference for the protocols, for tests and for trying things out.
+/// Every store except `LimitStore`, in memory: the reference for the protocols, for tests and for trying things out.
 ///
 /// Nothing survives the process. One actor holds everything, so a change and its audit event are one step.
 public actor MemoryStores {
@@ -19,7 +19,7 @@ public actor MemoryStores {
         case raise, observedDevices, writeLastSeen
         /// A call of `DeviceStore`.
         case devices, knownIDs, count, riskMetrics
-        /// A call of `AuditLog`.
+        /// A call of `AuditLog`. `events` is also `AuditArchiveStore.auditEntries`.
         case append, events, firstBrokenLink, link
         /// A call of `AuditArchiveStore`.
         case auditArchives, addArchive, removeArchivedEvents

@@ -12,7 +12,7 @@ package struct KeyAttestationEvidence: Sendable {
     /// The line's own policy.
     private var ownPolicy: JSONValue?
 
-    /// A chain that the service verified.
+    /// A chain that the service judged.
     package init(_ chain: [[UInt8]], challenge: [UInt8], publicKey: P256.Signing.PublicKey, at date: Date) {
         pem = chain.map { PEM.encode($0, label: "CERTIFICATE") }.joined()
         (expected.challenge, expected.publicKey, expected.date) = (challenge, publicKey, date)

@@ -2,7 +2,7 @@ internal import Bytes
 internal import Foundation
 internal import StrictJSON
 
-/// Members of an input line. A text in any other form makes the line unreadable.
+/// Reads members of an input line. A text that does not have the form of its member makes the line unreadable.
 extension JSONFields {
     /// A time.
     func optionalTime(_ name: String) throws(JSONError) -> Date? {

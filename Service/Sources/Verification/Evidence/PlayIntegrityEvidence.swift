@@ -4,7 +4,8 @@ package import StrictJSON
 
 /// A Play Integrity token with its expected values. A nil value is not compared.
 ///
-/// Classic tokens are decoded with response keys. A standard token, which only Google can decode, yields `could-not-check`.
+/// Classic tokens are decoded with response keys. A standard token, which only Google can decode, yields `could-not-check` unless
+/// its verdict is known.
 package struct PlayIntegrityEvidence: Sendable {
     /// The token; nil: the line has none.
     private let token: String?
@@ -29,8 +30,8 @@ package struct PlayIntegrityEvidence: Sendable {
         (expected.packages, expected.binding, expected.date) = (packages, .either(binding), date)
     }
 
-    /// Reads an input line: `token`, compared with `package` and `nonce` if given, judged at `evaluate_at`. A member that cannot be
-    /// read throws.
+    /// Reads an input line: `token`, compared with `packages` (or `package`) and `nonce_or_request_hash` (or `nonce`) if given, and
+    /// judged at `evaluate_at`. A member that cannot be read throws.
     ///
     /// - Parameters:
     ///   - line: the line.

@@ -8,9 +8,9 @@ internal import StrictJSON
 struct AppAttestOptions {
     var policy: AppAttestPolicy
     var receiptPolicy = ReceiptVerifier.Policy()
-    /// The App IDs that are allowed; nil if neither the line nor a policy names one.
+    /// The App IDs that are allowed; nil: they are not checked.
     private(set) var appIDs: Set<AppleAppID>?
-    /// The environments that are allowed; nil if neither the line nor a policy names one.
+    /// The environments that are allowed; nil: they are not checked.
     private(set) var environments: Set<AttestEnvironment>?
 
     /// The policy of one line.
@@ -30,7 +30,7 @@ struct AppAttestOptions {
         policy = try policy.applying(ios, ignoring: receiptNames + Self.namesBesidePolicy)
         receiptPolicy = try receiptPolicy.applying(
             ios, ignoring: AppAttestPolicy.jsonMembers.map(\.name) + Self.namesBesidePolicy)
-        // If the member is `null` or missing, the App IDs or environments stay unchecked.
+        // With `null`, the App IDs or environments are not checked. A missing member changes nothing.
         if ios.names.contains("app_ids") { appIDs = ios.optionalValue("app_ids").map { _ in policy.appIDs } }
         if ios.names.contains("environments") {
             environments = ios.optionalValue("environments").map { _ in policy.environments }

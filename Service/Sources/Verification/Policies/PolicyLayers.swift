@@ -6,7 +6,7 @@ package enum PolicyKind: String, Sendable, CaseIterable {
     case keyAttestation = "key_attestation"
     case playIntegrity = "play_integrity"
 
-    /// The member of an app record with the platform.
+    /// The name of the member of an app record that has the platform.
     package var platform: String { self == .ios ? "ios" : "android" }
 
     /// A policy of this kind in the form of a policy file: its members under the kind's name.
@@ -44,7 +44,7 @@ enum PolicyLayer {
     /// `--policy`.
     case option(JSONFields?)
 
-    /// The members of the policy; nil if it lacks the kind.
+    /// The members of the policy; nil if there is no policy, or it lacks the kind.
     var members: JSONFields? {
         switch self {
         case .line(let members), .option(let members): members

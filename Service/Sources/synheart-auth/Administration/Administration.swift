@@ -14,7 +14,8 @@ protocol Administration: Sendable {
 extension Administration {
     /// Makes a call and returns the body of its success.
     ///
-    /// - Throws: `CommandFailure`: `refused` if the response is a refusal, `impossible` if the outcome is unknown.
+    /// - Throws: `CommandFailure`: `impossible` for the statuses 401, 403, 429 and 5xx, and if the admin API does not respond;
+    ///   `refused` for any other refusal.
     func ask(
         _ route: AdminRoute, _ parameters: [String: String] = [:], query: [(String, String?)] = [],
         body: JSONObject? = nil
@@ -81,7 +82,7 @@ extension Administration {
         }
     }
 
-    /// The specific part of an error, without the sentence that all errors of its code share.
+    /// The specific part of an error. Without one, the sentence that all errors of its code share.
     private static func sentence(_ error: ErrorBody) -> String {
         guard let general = ErrorCode(rawValue: error.code)?.message, error.message.hasPrefix(general) else {
             return error.message

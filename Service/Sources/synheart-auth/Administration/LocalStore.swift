@@ -9,7 +9,7 @@ struct LocalStore: Administration {
 
     /// Opens the stores of the configuration under their service key.
     ///
-    /// - Parameter creating: whether to create a SQLite database if there is none.
+    /// - Parameter creating: whether to create what does not exist: a SQLite file and its key, or the tables in PostgreSQL.
     static func open(_ configuration: ServiceConfiguration, creating: Bool) async throws -> LocalStore {
         let opened = try await OpenedStores.forCommand(configuration, creating: creating)
         do { try await opened.key.admitCommand(to: opened.engine, writing: false) } catch {

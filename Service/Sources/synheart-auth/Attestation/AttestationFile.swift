@@ -20,7 +20,7 @@ struct AttestationFile {
         bytes = text.isEmpty ? file : Base64.standard.decode(joined) ?? file
     }
 
-    /// The format of the bytes.
+    /// The format of the bytes; nil: it is not recognized.
     var format: EvidenceFormat? { ObjectTree.inspect(bytes)?.format }
 
     /// The members of an input line that carry the object.

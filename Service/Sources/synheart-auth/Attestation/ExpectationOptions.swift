@@ -71,7 +71,7 @@ struct ExpectationOptions: ParsableArguments {
         }
     }
 
-    /// The given options that apply only to some formats: their names, and those formats.
+    /// The given options that are refused for other formats and with `--batch`: their names, and their formats.
     var limited: [(option: String, formats: [EvidenceFormat])] {
         let withKey: [EvidenceFormat] = [.assertion, .receipt, .keyAttestation]
         let options: [(isGiven: Bool, option: String, formats: [EvidenceFormat])] = [
@@ -82,7 +82,7 @@ struct ExpectationOptions: ParsableArguments {
         return options.filter(\.isGiven).map { ($0.option, $0.formats) }
     }
 
-    /// The given key.
+    /// The key that the options give; nil: they give none.
     func givenKey() throws -> DevicePublicKey? {
         if let publicKey { return try DevicePublicKey(given: Array(publicKey.utf8), by: "--public-key") }
         return try publicKeyFile.map { path in
@@ -98,7 +98,7 @@ struct ExpectationOptions: ParsableArguments {
         return Hexadecimal.encode(bytes)
     }
 
-    /// The input line of a batch with the same content.
+    /// The object with these options, as an input line of a batch.
     func line(_ format: EvidenceFormat, _ evidence: AttestationFile, _ key: DevicePublicKey?) throws -> JSONObject {
         let isKeyAttestation = format == .keyAttestation
         var clientData = isKeyAttestation ? nil : challenge

@@ -4,15 +4,15 @@ import StrictJSON
 import Verification
 
 extension Verdict {
-    /// The key in an App Attest attestation; nil: there is none. A refused attestation has one too: use it only if the outcome is
-    /// `verified`.
+    /// The key in an App Attest attestation; nil: there is none. A refused attestation may have a key too, unverified: use the key
+    /// only if the outcome is `verified`.
     var attestedKey: DevicePublicKey? {
         facts["public_key_x963"]?.string.flatMap { try? DevicePublicKey(base64: $0) }
     }
 }
 
 extension OutputOptions {
-    /// Prints the verdict on one object, and the values of a verified object that a program stores: the key and the counter.
+    /// Prints the verdict on one object, and the values of a verified object that a server stores: the key and the counter.
     ///
     /// - Parameter key: the attested key, or the key that verified the object; nil: not verified, or no key.
     func show(_ verdict: Verdict, of format: String, provenBy key: DevicePublicKey?) throws(CommandFailure) {

@@ -61,7 +61,7 @@ extension AttestationCommand {
         var receipt: String?
         @OptionGroup var output: OutputOptions
 
-        /// The given options that apply only to some formats.
+        /// The given options that are refused for other formats and with `--batch`: their names, and their formats.
         private var limited: [(option: String, formats: [EvidenceFormat])] {
             expectations.limited + (receipt == nil ? [] : [("--save-receipt", [.attestation])])
         }
@@ -85,7 +85,7 @@ extension AttestationCommand {
                 options.statusList = try statusList.map { try InputFile.json($0) }
                 options.playKeys = try playKeys.map { try InputFile.json($0) }
                 options.policy = try policy.map { try InputFile.json($0) }
-                // For a single object, the line itself is built from the options of this command.
+                // This command builds the line of a single object from its options, so the line is trusted and overrides --policy.
                 options.linePoliciesWin = linePolicies || batch == nil
                 options.trustsLine = batch == nil
                 if let batch { return try verify(lines: batch, options) }

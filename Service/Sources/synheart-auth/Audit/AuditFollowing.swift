@@ -4,7 +4,7 @@ import AuthService
 import StrictJSON
 
 extension Administration {
-    /// Passes on events as they are appended, until the command is stopped. Each call waits for the next events.
+    /// Passes on events as they are appended, until the command is stopped. Each call after the first waits for events.
     ///
     /// Before the first answer, every failure ends the command. Later, if the service cannot be reached or cannot answer now, the
     /// call is repeated with back-off, and no event is lost or repeated.
@@ -18,7 +18,7 @@ extension Administration {
     ) async throws {
         var (after, failures, hasAnswered) = (after, 0, false)
         while true {
-            // Checks for a closed output here, because there may be no event for a long time.
+            // Check for a closed output here, because there may be no event for a long time.
             try StandardOutput.check()
             let call = AdminCall(
                 .followAudit,

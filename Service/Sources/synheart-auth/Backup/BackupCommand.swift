@@ -52,7 +52,7 @@ struct BackupCommand: AsyncParsableCommand {
 }
 
 extension BackupSummary {
-    /// The members in the JSON of both commands.
+    /// The members in the JSON of `backup` and `restore`.
     var members: [(String, JSONValue)] {
         let counts = StoredTable.allCases.map { ($0.rawValue, JSONValue.integer(rows[$0] ?? 0)) }
         return [

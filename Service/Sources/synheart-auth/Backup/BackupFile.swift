@@ -70,7 +70,7 @@ struct BackupFile: Sendable {
     }
 
     private func publish(_ temporary: String) throws {
-        // The link is refused if another process made the file meanwhile. Some file systems have no hard links.
+        // The link fails if another process made the file meanwhile, or if the file system has no hard links.
         if link(temporary, path) != 0 {
             try requireNew()
             guard rename(temporary, path) == 0 else { throw failure("cannot write") }

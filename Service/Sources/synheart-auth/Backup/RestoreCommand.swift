@@ -81,7 +81,7 @@ struct RestoreCommand: AsyncParsableCommand {
                 outcome = try await restoration.complete(
                     stores, else: ". The PostgreSQL database has its rows already: empty it before another attempt")
             }
-            // The largest difference between the clocks of two nodes at one Redis.
+            // The largest difference between the clocks of two nodes, and the time for which a node may still make claims.
             let apart = ClaimHistory.nodesApart + ClaimHistory.lease
             outcome.refusal += redis == nil ? SignaturePolicy.maximumFutureWindow : apart
         }

@@ -6,9 +6,9 @@ import Foundation
 import Glibc
 import Logging
 
-/// Checks of settings that only the start of the service needs. `serve` and `config check` share them, so that they agree.
+/// Settings that only the start of the service needs, and their checks. `serve` and `config check` share them, so that both agree.
 extension ServiceConfiguration {
-    /// Refuses settings that `serve` refuses beyond the checks of reading the settings.
+    /// Refuses settings that can be read, but that `serve` refuses when it starts.
     func checkStart() async throws(ConfigurationError) {
         _ = try await deviceCheckKey()
         _ = try addedRoots()
@@ -23,7 +23,7 @@ extension ServiceConfiguration {
         }
     }
 
-    /// Refuses an archive folder that does not exist: events would stay in the log unnoticed.
+    /// Refuses an archive folder that does not exist: old events would stay in the log unnoticed.
     func checkArchive() throws(ConfigurationError) {
         guard auditKeepDays != nil, let folder = auditArchive else { return }
         var about = stat()
@@ -32,7 +32,7 @@ extension ServiceConfiguration {
         }
     }
 
-    /// Moves old events of the audit log to files; nil: the settings ask for none.
+    /// The job that moves old events of the audit log to files; nil: the settings do not ask for it.
     func archiver(of service: AuthService, logger: Logger) -> AuditArchiver? {
         guard let days = auditKeepDays, let folder = auditArchive else { return nil }
         return AuditArchiver(of: service, to: folder, keepDays: days, logger: logger)
@@ -58,10 +58,10 @@ extension ServiceConfiguration {
         }
     }
 
-    /// The roots that the settings add to the built-in ones. The files are re-read.
+    /// The roots that the settings add to the built-in ones. Each call reads the files.
     ///
-    /// - Parameter leavesOutExpired: whether an expired root is left out instead of refused, because it must not end a running
-    ///   service.
+    /// - Parameter leavesOutExpired: whether to leave out an expired root instead of refusing it, because an expired root must not
+    ///   stop the service.
     func addedRoots(leavingOutExpired leavesOutExpired: Bool = false) throws(ConfigurationError) -> AddedRoots {
         var roots = AddedRoots()
         for use in AddedRoot.Use.allCases {

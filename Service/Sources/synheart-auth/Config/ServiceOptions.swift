@@ -36,7 +36,7 @@ struct ServiceOptions: ParsableArguments {
         return try configuration()
     }
 
-    /// The settings in effect, if `serve` would start with them.
+    /// The settings in effect. Throws if `serve` would not start with them.
     @discardableResult
     func checkedConfiguration() async throws -> ServiceConfiguration {
         let configuration = try configuration()
@@ -81,7 +81,7 @@ extension ServiceConfiguration {
             let file = try path(config).map { try ConfigurationFile(path: $0) }
             return try ServiceConfiguration(file: file, environment: environment, flags: flags, for: scope)
         } catch let error as ConfigurationError {
-            // For `serve`, the configuration is refused. Any other command could not run.
+            // `serve` and `config` refuse the configuration. Any other command could not run.
             throw CommandFailure(scope == .service ? .refused : .impossible, error.description)
         }
     }

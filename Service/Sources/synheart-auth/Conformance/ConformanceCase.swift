@@ -6,7 +6,7 @@ struct ConformanceCase: ListedCase {
     let section: String
     /// The statement that the case checks.
     let sentence: String
-    /// Plays the case. Returns if the rule holds, and throws a `CaseEnd` if it does not.
+    /// Plays the case. Returns if the rule holds. Throws a `CaseEnd` if it does not, or if the case is skipped.
     let run: @Sendable (Stage) async throws -> Void
 
     /// Memberwise initializer.
@@ -28,7 +28,7 @@ struct ConformanceCase: ListedCase {
 enum CaseEnd: Error {
     /// The rule does not hold.
     case fails(String)
-    /// The case is not possible here.
+    /// The case is not possible here, or not in the time that the options allow.
     case skipped(String)
 }
 
@@ -39,12 +39,12 @@ struct CaseResult: Sendable {
     let state: State
     /// The reason why the case failed or was skipped; empty if it passed.
     let reason: String
-    /// The requests and answers; empty unless the case failed.
+    /// The last requests and answers; empty unless the case failed.
     let exchanges: [Exchange]
 }
 
 extension ConformanceCase {
-    /// Plays the case on its own stage. An error other than `CaseEnd` means that an answer did not arrive.
+    /// Plays the case on its own stage. An error other than `CaseEnd`, such as a missing answer, is a failure of the case.
     func result(on stage: Stage) async -> CaseResult {
         let stage = stage.forOneCase
         do {

@@ -3,7 +3,7 @@ import AuthContract
 import Foundation
 import StrictJSON
 
-/// Plays the attacks of the protocol against a service, and its faults against a client.
+/// Plays attacks against a service, and the faults of a service against a client.
 struct ConformanceCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "conformance",

@@ -8,7 +8,7 @@ struct ConformanceRun {
 
     /// The longest time for deregistering the phones at the end.
     private static let farewell: Duration = .seconds(60)
-    /// The largest error of this machine's clock, in seconds: a year.
+    /// The largest error of this machine's clock that the run corrects, in seconds: a year.
     private static let clockLimit: Int64 = 366 * 86_400
 
     /// Finds out the properties of the service and the app.
@@ -20,7 +20,7 @@ struct ConformanceRun {
         do { answer = try await stage.send(WireRequest(method: "GET", target: Route.status.rawValue)) } catch {
             throw CommandFailure(.impossible, "cannot reach \(stage.options.url): \(error)")
         }
-        // Corrects the clock as a phone does.
+        // Correct the clock as the SDK does, but by up to a year instead of a day.
         if let time = answer.json["server_timestamp"]?.integer.map({ UnixTime($0) }) {
             let offset = time - stage.now
             let isUsable = !(-2...2 ~= offset) && -Self.clockLimit...Self.clockLimit ~= offset
@@ -70,9 +70,9 @@ struct ConformanceRun {
 }
 
 extension Stage {
-    /// Deregisters a phone under scheme 1, or under scheme 2 if the phone has used scheme 2.
+    /// Deregisters a phone under scheme 1, or under scheme 2 if scheme 1 does not succeed: the phone may have used scheme 2.
     ///
-    /// - Returns: whether the phone is deregistered.
+    /// - Returns: whether the phone is deregistered or revoked.
     fileprivate func deregisters(_ phone: Phone) async -> Bool {
         let gone = [ErrorCode.notRegistered, .deviceRevoked].map(\.rawValue)
         let path = Route.device.rawValue

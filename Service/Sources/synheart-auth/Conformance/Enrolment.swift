@@ -6,7 +6,7 @@ import Foundation
 import SoftwareDevice
 import StrictJSON
 
-/// The content of a registration, and its faults. A case changes one thing.
+/// The content of a registration, and its faults. A case changes only what it tests.
 struct Enrolment: Sendable {
     /// The key that is registered.
     var key = P256.Signing.PrivateKey()
@@ -24,14 +24,14 @@ struct Enrolment: Sendable {
     var chain = KeyAttestationOptions()
     /// Whether the certificate chain of Android's hardware is sent; nil: only for Android.
     var sendsChain: Bool?
-    /// `proof`, replacing the values above.
+    /// The text of `proof`; nil: an attestation or a token, made from the values above.
     var proof: String?
-    /// `public_key`, replacing the key's text.
+    /// The text of `public_key`; nil: the text of `key`.
     var keyText: String?
 }
 
 extension Stage {
-    /// The body of a registration. It is valid unless `change` makes it invalid.
+    /// Makes a registration request from its parts. The request is valid unless `change` makes it invalid.
     func enrolment(
         _ platform: Platform, challenge: [UInt8], _ change: (inout Enrolment) -> Void = { _ in }
     ) throws -> (parts: Enrolment, request: WireRequest) {
@@ -48,7 +48,7 @@ extension Stage {
         let nonce = BindingNonce(
             challenge: attestedChallenge,
             publicKeyText: parts.attested == nil ? text : DevicePublicKey(attested.publicKey).base64)
-        // Certificates are dated by the service's clock.
+        // All evidence is dated by the service's clock.
         let time = Date(timeIntervalSince1970: TimeInterval(now.seconds))
         var proof = parts.proof
         if proof == nil, platform == .ios {
@@ -70,7 +70,7 @@ extension Stage {
         return (parts, .json(.register, body.bytes))
     }
 
-    /// A challenge of the service.
+    /// Gets a challenge from the service.
     func challenge(_ purpose: ChallengePurpose = .register, app: AppID? = nil) async throws -> [UInt8] {
         let answer = try await accepted(
             .json(.challenge, ChallengeRequest(appID: app ?? appID, purpose: purpose).bytes), "a challenge")
@@ -96,7 +96,7 @@ extension Stage {
         return phone
     }
 
-    /// The phone of an accepted registration.
+    /// Adds the phone of an accepted registration to the cast. Skips the case if the phone is not `registered`.
     @discardableResult
     func enter(_ parts: Enrolment, _ platform: Platform, _ answer: WireResponse) throws -> Phone {
         guard let registered = try? RegisterResponse(parsing: answer.body) else {

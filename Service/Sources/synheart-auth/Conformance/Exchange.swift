@@ -52,7 +52,7 @@ struct WireResponse: Sendable {
     /// The body as a JSON object; empty if it is not one.
     var json: JSONObject { (try? JSONValue(parsing: body))?.object ?? JSONObject() }
 
-    /// The code of a refusal: of the body, else of the header, for a proxy that replaces bodies.
+    /// The code of a refusal, from the body or else from the header, because a proxy may replace the body; nil: there is none.
     var code: String? {
         guard status >= 400 else { return nil }
         return json["error"]?.string ?? json["code"]?.string ?? headers.values(HeaderName.error).first
@@ -76,7 +76,7 @@ struct Exchange: Sendable {
     /// The answer, or the reason why none arrived.
     let came: Result<WireResponse, NoAnswer>
 
-    /// The most bytes of a body, and of one header's value, that a report shows.
+    /// The most bytes of a body, and characters of one header's value, that a report shows.
     private static let shown = 2048
     /// Headers with a credential of the operator, whose values are not shown.
     private static let secret = ["authorization", HeaderName.serviceCredential.lowercased()]

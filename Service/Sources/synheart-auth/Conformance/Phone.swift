@@ -54,13 +54,13 @@ final class Phone: Sendable {
 
     // MARK: Scheme 2
 
-    /// The differences between the signed and the sent values under scheme 2.
+    /// The differences between a request and a correct one under scheme 2. Nil: no difference.
     struct SchemeTwoChanges {
         var origin: RequestOrigin?
         var created: UnixTime?
         /// The key that signs, and that `keyid` names.
         var signer: P256.Signing.PrivateKey?
-        /// Changes the text of the signature's parameters, before it is signed.
+        /// Changes the text of the signature base before it is signed. The parameters in its last line are also sent.
         var input: (String) -> String = { $0 }
     }
 
@@ -109,12 +109,12 @@ final class Phone: Sendable {
 
     // MARK: Assertions
 
-    /// The request with an App Attest assertion over the bytes of its scheme 1 signature.
+    /// The request with an App Attest assertion over the bytes that its scheme 1 signature covers.
     ///
     /// - Parameters:
     ///   - other: the key that asserts; nil: the phone's.
     ///   - message: the bytes that are asserted; nil: the correct ones.
-    ///   - options: the assertion's faults.
+    ///   - options: the assertion's counter and faults.
     func asserted(
         _ request: WireRequest, by other: AppleAttestKey? = nil, message: [UInt8]? = nil,
         options: AppleAssertionOptions = AppleAssertionOptions()

@@ -19,11 +19,11 @@ struct Stage: Sendable {
     var platforms: [Platform] = []
     var trace = Trace()
 
-    /// The options of the command line.
+    /// The options of the command line. Nil: the option was not given.
     struct Options: Sendable {
         /// The service, without a slash at its end.
         let url: String
-        /// Another node of the service; nil: there is none.
+        /// Another node of the service.
         let secondURL: String?
         /// A route behind a gateway or a backend that asks `/verify`.
         let backend: String?
@@ -39,7 +39,7 @@ struct Stage: Sendable {
         let operations: RemoteService?
         /// The longest time that a case may wait for a clock, in seconds.
         let wait: Int64
-        /// When the run ends.
+        /// The time after which the cases that are left are skipped.
         let deadline: ContinuousClock.Instant
     }
 
@@ -62,8 +62,10 @@ struct Stage: Sendable {
 
     // MARK: Exchanges
 
-    /// Sends a request to the service, or to another URL. A refusal because of a rate limit has no effect, so the request is sent
-    /// again after the time that the service names.
+    /// Sends a request to the service, or to another URL.
+    ///
+    /// A request that a rate limit refuses has no effect, so it is sent again after the time that the service names. Skips the case
+    /// if that time is too long.
     func send(_ request: WireRequest, to url: String? = nil) async throws -> WireResponse {
         while true {
             let answer = try await sendOnce(request, to: url)
@@ -84,7 +86,7 @@ struct Stage: Sendable {
         let message = TransportRequest(
             method: request.method, url: url, headers: HeaderFields(request.headers.map { ($0.name, $0.value) }),
             body: request.body, deadline: Self.exchangeLimit, maximumAnswer: Self.maximumAnswer)
-        // Ctrl-C does not cancel it: a phone whose registration was not answered could not be deregistered.
+        // Ctrl-C does not cancel the exchange: a phone whose registration was not answered could not be deregistered.
         let exchange = Task { [transport] in try await transport.send(message, isChunked: request.isChunked) }
         switch await exchange.result {
         case .success(let answer):
@@ -98,7 +100,7 @@ struct Stage: Sendable {
         }
     }
 
-    /// Sends copies of requests concurrently, and returns all answers.
+    /// Sends requests concurrently, and returns their answers in the order in which they arrive.
     func sendTogether(_ requests: [(request: WireRequest, url: String)]) async throws -> [WireResponse] {
         try await withThrowingTaskGroup(of: WireResponse.self) { group in
             for (request, url) in requests { group.addTask { try await sendOnce(request, to: url) } }
@@ -146,7 +148,7 @@ struct Stage: Sendable {
 
     // MARK: Waiting
 
-    /// Waits for a clock, if --wait allows it.
+    /// Waits this many seconds for a clock, if --wait and --timeout allow it. Otherwise skips the case.
     func wait(_ seconds: Int64, for what: String) async throws {
         guard seconds <= options.wait, .now + .seconds(seconds) < options.deadline else {
             throw CaseEnd.skipped("\(what) takes \(seconds) s: allow it with --wait \(seconds)")
@@ -155,7 +157,7 @@ struct Stage: Sendable {
     }
 }
 
-/// The phones that are currently registered.
+/// The phones that the run has registered, and those that cases share. A phone that was deregistered stays listed.
 final class Cast: Sendable {
     private struct Members {
         var phones: [Phone] = []
@@ -164,7 +166,7 @@ final class Cast: Sendable {
 
     private let members = Locked(Members())
 
-    /// The number of cases that share a phone: failed signatures are limited for each device.
+    /// The most uses of a shared phone before a new one is due, because failed signatures are limited for each device.
     private static let maximumUses = 15
 
     func enter(_ phone: Phone) { members.withLock { $0.phones.append(phone) } }

@@ -7,7 +7,7 @@ import Logging
 import SoftwareDevice
 import StrictJSON
 
-/// The whole lives of two devices against a fresh service.
+/// Plays an iPhone's whole life, and the admission of Android phones, against a fresh service.
 struct DemoCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "demo", abstract: "Watch an iPhone's whole life and an Android phone's admission, step by step.",

@@ -3,7 +3,7 @@ import AuthService
 import PlayIntegrity
 import StrictJSON
 
-/// The demo's providers: an empty status list. The app's own keys open its tokens.
+/// Providers for the demo and the client conformance run: the status list is empty, and only the app's response keys open tokens.
 struct DemoProviders: EvidenceProviders {
     func decode(_ token: String, package: String, for caller: IntegrityCaller) async -> DecodeOutcome {
         await NoProviders().decode(token, package: package, for: caller)

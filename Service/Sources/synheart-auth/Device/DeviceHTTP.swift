@@ -4,7 +4,7 @@ import SoftwareDevice
 import StrictJSON
 import SynheartAuth
 
-/// Sends signed requests of a software device to its service, and returns the response unchanged.
+/// Sends signed requests of a software device to its service. A refusal is returned as an answer, not thrown.
 struct DeviceHTTP {
     private let device: SoftwareDevice
     private let transport = URLSessionTransport()
@@ -15,7 +15,7 @@ struct DeviceHTTP {
         let status: Int
         let body: JSONValue
 
-        /// The service's refusal as a sentence. Statuses 429 and 5xx are not refusals.
+        /// The error for an answer that is no success: `impossible` for the statuses 429 and 5xx, otherwise `refused`.
         var failure: CommandFailure {
             CommandFailure(
                 status == 429 || status >= 500 ? .impossible : .refused,

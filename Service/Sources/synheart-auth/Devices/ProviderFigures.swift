@@ -4,14 +4,14 @@ import StrictJSON
 enum ProviderFigures {
     static let names = ["play_integrity_today", "revocation_list"]
 
-    /// Both lines; null without a running service, or if it has no figures.
+    /// Both lines. A line is null without a running service, or if the service has no figures for it.
     static func of(_ app: JSONObject) -> [(String, JSONValue)] {
         Array(zip(names, [usage(app["play_integrity"]), list(app["revocation_list"])]))
     }
 
     private static func usage(_ value: JSONValue?) -> JSONValue {
         let days = (value?.array ?? []).compactMap(\.object)
-        // Days are ISO 8601, so the latest day sorts last. The requests of all packages on that day are summed.
+        // Days are ISO 8601, so `max` finds the latest day with requests. The requests of all packages on that day are summed.
         guard let today = days.compactMap({ $0["day"]?.string }).max() else { return .null }
         let ofToday = days.filter { $0["day"]?.string == today }
         func sum(_ name: String) -> Int64 { ofToday.reduce(0) { $0 + ($1[name]?.integer ?? 0) } }

@@ -81,8 +81,8 @@ struct VerdictOptions: ParsableArguments {
             (history["series"]?.array ?? []).compactMap(\.object), columns: columns, empty: "no verdicts")
     }
 
-    /// A relative time as unix seconds; any other text unchanged, for the admin API to judge. Nil: the relative time is before
-    /// 1970.
+    /// A relative time as unix seconds; any other text unchanged, for the admin API to judge. Nil: the relative time is
+    /// before 1970, or has no whole number from 1 before its unit.
     static func time(_ text: String) -> String? {
         let units: [Character: Int64] = ["m": 60, "h": 3600, "d": 86_400]
         guard let unit = text.last.flatMap({ units[$0] }) else { return text }

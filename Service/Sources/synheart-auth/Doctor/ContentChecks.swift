@@ -5,7 +5,7 @@ import StrictJSON
 import SwiftASN1
 import X509
 
-/// Checks of the database's content: audit log, clock, keys, credentials, apps.
+/// Checks that need the database's content: audit log, trusted proxies, clock, keys, credentials, origins, apps.
 struct ContentChecks {
     let service: AuthService
     let stores: AuthService.Stores
@@ -62,7 +62,7 @@ struct ContentChecks {
         }
     }
 
-    /// Names the trusted proxies that named no client within the last day.
+    /// Warns about trusted proxies that sent requests without a client address within the last day.
     private func checkProxies(_ report: inout DoctorReport) async throws {
         let since = service.clock.now - Self.day
         let events = try await stores.audit.events(app: nil, device: nil, before: nil, limit: 1000).map(\.event)
@@ -138,7 +138,7 @@ struct ContentChecks {
             return report.fail(name, "the record cannot be used: \(error)", do: "mend it with `apps change`")
         }
         for (message, advice) in doubts(record) { report.warn(name, message, do: advice) }
-        // A member may have several certificates.
+        // An element of `trust_anchors` may have several certificates.
         let texts = (record.ios?.trustAnchors ?? []) + (record.android?.trustAnchors ?? [])
         for anchor in texts.flatMap({ (try? PEMDocument.parseMultiple(pemString: $0)) ?? [] }) {
             check(anchor, of: name, &report)
@@ -146,7 +146,7 @@ struct ContentChecks {
         report.ok(name, "channel \(record.buildChannel.rawValue), mode \(record.mode.rawValue)")
     }
 
-    /// Warns about settings that are allowed, but seldom intended.
+    /// The settings that are allowed, but seldom intended.
     private func doubts(_ record: AppRecord) -> [(message: String, advice: String)] {
         var doubts: [(String, String)] = []
         if !record.enabled {

@@ -49,7 +49,7 @@ struct DoctorCommand: AsyncParsableCommand {
             for root in roots.all { check(root, &report) }
         } catch {
             report.fail("configuration", "\(error)", do: "mend it; `config check` says the same")
-            // The checks of the store are still possible.
+            // The checks of the store may still be possible.
             configuration = try? options.configuration(for: .store)
         }
         guard let configuration else { return report }

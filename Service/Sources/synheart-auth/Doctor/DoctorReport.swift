@@ -41,7 +41,7 @@ struct DoctorReport: Sendable {
         return states.contains(.fail) ? .fail : states.contains(.warn) ? .warn : .ok
     }
 
-    /// The worst state of one check's results.
+    /// The worst state of one check's results; nil: the check has no results.
     func state(of check: String) -> CheckResult.State? {
         let states = findings.filter { $0.check == check }.map(\.state)
         return [.fail, .warn, .ok].first(where: states.contains)
@@ -56,7 +56,7 @@ struct DoctorReport: Sendable {
     /// Notes something that expires.
     mutating func note(_ name: String, ending at: UnixTime) { ends.append((name, at)) }
 
-    /// Adds a line for each noted expiry, earliest first.
+    /// Adds a line for each noted expiry, earliest first. Beyond the maximum, one line has the number of the others.
     mutating func listEnds() {
         let sorted = ends.sorted { ($0.at, $0.name) < ($1.at, $1.name) }
         for end in sorted.prefix(Self.maximumEnds) { ok("ends", "\(end.at.iso8601)  \(end.name)") }

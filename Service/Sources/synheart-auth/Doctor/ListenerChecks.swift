@@ -3,7 +3,7 @@ import AuthServer
 import AuthService
 import Foundation
 
-/// Checks of the listeners' addresses and the certificate.
+/// Checks of the listeners' addresses, the public origin, the certificates and the system's roots.
 struct ListenerChecks {
     let settings: ServerSettings
     /// Whether a service runs on the same database. If so, the service itself uses the addresses.

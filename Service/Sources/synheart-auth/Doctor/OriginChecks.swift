@@ -5,7 +5,7 @@ import SynheartAuth
 /// Sends a request to each configured origin, as a phone would, and checks that a service over the same stores answers.
 struct OriginChecks {
     let origins: [RequestOrigin]
-    /// The `kid`s in the stores.
+    /// The `kid`s of the signing keys in the stores.
     let keys: Set<String>
 
     func run(_ report: inout DoctorReport) async {

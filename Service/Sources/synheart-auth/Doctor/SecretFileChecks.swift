@@ -18,7 +18,7 @@ struct SecretFileChecks {
         for (path, keys) in holders {
             Self.checkMode(of: path, named: "configuration", holding: keys, &report)
         }
-        // Distributions let a group read TLS keys.
+        // A group may read TLS keys, because distributions set them up so.
         for (key, check) in [(ConfigurationKey.tlsKey, "tls"), (.operationsTLSKey, "operations_tls")] {
             guard let file = configuration.text(key) else { continue }
             Self.checkMode(of: file, named: check, forbidden: 0o007, &report)
@@ -30,7 +30,7 @@ struct SecretFileChecks {
     /// - Parameters:
     ///   - keys: the secrets in the file.
     ///   - forbidden: the permissions that other users must not have.
-    /// - Returns: whether the permissions are correct.
+    /// - Returns: false if it warned. A path without a regular file gets no warning.
     @discardableResult
     static func checkMode(
         of file: String, named check: String, holding keys: [String] = [], forbidden: mode_t = 0o077,

@@ -12,7 +12,7 @@ struct ServerStoreChecks {
     let claimsOfOneApp: Int
     /// The origins at which clients reach the service.
     let origins: [RequestOrigin]
-    /// The folder of the audit log's archives.
+    /// The folder of the audit log's archives; nil: it is not configured.
     let archive: AuditArchiveFolder?
     let isFailoverLossless: Bool
 

@@ -38,7 +38,7 @@ struct StoreChecks {
             return false
         }
         guard let file = checkFile(&report) else { return false }
-        // Without the key, few checks are possible, and opening the store would create a new key.
+        // The checks of the content need the key. `doctor` changes nothing, and opening an older file would migrate it.
         guard let key, file.damages.isEmpty, !file.isOlder else { return file.isServed }
         do {
             let stores = try SQLiteStores(path: path, role: .administration)
@@ -55,7 +55,7 @@ struct StoreChecks {
         return file.isServed
     }
 
-    /// The state of the file; nil if it is not a database of this service.
+    /// The state of the file; nil if the file cannot be opened as a store.
     private func checkFile(_ report: inout DoctorReport) -> DatabaseInspection? {
         let file: DatabaseInspection
         do { file = try DatabaseInspection.of(path) } catch {
@@ -78,7 +78,7 @@ struct StoreChecks {
         return file
     }
 
-    /// The service key; nil if there is none.
+    /// The service key; nil if there is none, or if it cannot be used.
     private func checkKey(_ report: inout DoctorReport) -> ServiceKey? {
         do {
             if let key = try configuration.serviceKey {

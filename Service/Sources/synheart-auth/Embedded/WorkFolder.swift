@@ -3,7 +3,7 @@ import Foundation
 import Glibc
 
 /// Gives a command a working folder. A folder named by `kept` stays. Otherwise the folder is temporary, and is removed when the
-/// command ends, even by a signal. If a command was killed, the next command removes its folder.
+/// command ends, even by a signal. If a command was killed, the next one with the same `name` removes its folder.
 func withFolder(_ kept: String?, named name: String, _ body: (String) async throws -> Void) async throws {
     if let kept {
         try FileManager.default.createDirectory(
@@ -43,13 +43,13 @@ private struct TemporaryFolder {
         }
     }
 
-    /// Removes the folder, even if cancelled work may still write to it. It renames the folder and puts a file in its place, so
-    /// that the work cannot recreate it.
+    /// Removes the folder, even if cancelled work may still write to it. Renames the folder first, and keeps a file in its place
+    /// during the removal, so that the work cannot recreate it.
     func remove() {
         let aside = path + "-ended"
         if rename(path, aside) == 0 {
             close(open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600))
-            // A process with an open part of the folder may still create a file.
+            // Try repeatedly: work that has a part of the folder open may still create a file.
             for _ in 0..<100 where access(aside, F_OK) == 0 { try? FileManager.default.removeItem(atPath: aside) }
             unlink(path)
         }
@@ -68,7 +68,7 @@ private struct TemporaryFolder {
         }
     }
 
-    /// Every user can write to the temporary folder, so touch only a real folder or file of this user.
+    /// Whether the path is a folder or file of this user, and no link. Every user can write to the folder that contains it.
     private static func isOurs(_ path: String, _ kind: mode_t) -> Bool {
         var about = stat()
         return lstat(path, &about) == 0 && about.st_mode & S_IFMT == kind && about.st_uid == geteuid()

@@ -17,7 +17,7 @@ enum StandardStreams {
         }
     }
 
-    /// Whether bytes can be written to the stream now: it is open for writing, and its reader is still there.
+    /// Whether the stream is open for writing, and its reader is still there.
     static func isWritable(_ stream: Int32) -> Bool {
         let flags = fcntl(stream, F_GETFL)
         guard flags >= 0, flags & O_ACCMODE != O_RDONLY else { return false }
@@ -25,7 +25,7 @@ enum StandardStreams {
         return poll(&state, 1, 0) >= 0 && state.revents & Int16(POLLERR | POLLNVAL) == 0
     }
 
-    /// Writes the whole text, and returns as the function for bytes.
+    /// Writes the whole text. Returns the same as the function for bytes.
     static func write(_ text: String, to stream: Int32) -> Int32? { write(Array(text.utf8), to: stream) }
 
     /// Writes all bytes.
@@ -42,7 +42,7 @@ enum StandardStreams {
             switch count == 0 ? ENOSPC : errno {
             case EINTR: continue
             case EAGAIN:
-                // Another process with the same pipe made it non-blocking.
+                // Wait for room. `OutputFile` opens pipes as non-blocking, and another process may have made a shared pipe so.
                 var state = pollfd(fd: stream, events: Int16(POLLOUT), revents: 0)
                 _ = poll(&state, 1, -1)
             case let number: return number
@@ -109,7 +109,8 @@ extension String {
         }
     }
 
-    /// JSON text with the control and format characters of its strings escaped. Outside of strings, JSON has only line breaks.
+    /// JSON text with the control and format characters of its strings escaped. Outside of strings, the JSON of this program has
+    /// no control characters but line breaks.
     fileprivate var withJSONControls: String {
         escapingControls { scalar in
             guard scalar != "\n" else { return "\n" }

@@ -4,7 +4,7 @@ import StrictJSON
 struct WhatIfReport {
     private static let maximumExamples = 5
 
-    /// One line: a decision, the number of devices, and examples.
+    /// One line: a decision, the number of devices or refusals, how many of them are new, and examples.
     private struct Line {
         var members: [(String, JSONValue)]
         var count = 0
@@ -17,14 +17,14 @@ struct WhatIfReport {
     private(set) var policies = JSONObject()
     private var devices = 0
     private var findings: [String: Line] = [:]
-    /// The counts of the history, of the first page.
+    /// The counts of the history, which only the first page has.
     private var counts = JSONObject()
     private var refusals = 0
     private var replays: [String: Line] = [:]
 
     init(app: String) { self.app = app }
 
-    /// The number of findings that the present record does not have.
+    /// The number of findings about devices that the present record does not have. A device may have two.
     var newly: Int { findings.values.reduce(0) { $0 + $1.newly } }
 
     /// Adds a page of devices.
@@ -63,7 +63,7 @@ struct WhatIfReport {
         lines[key] = line
     }
 
-    /// Prints both tables, or everything as JSON.
+    /// Prints tables of devices, counts and recorded refusals, or everything as JSON.
     func show(_ output: OutputOptions) throws {
         let devicesOf = Self.rows(findings, counting: "devices")
         let replaysOf = Self.rows(replays, counting: "refusals")

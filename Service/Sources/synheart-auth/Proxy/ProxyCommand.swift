@@ -60,7 +60,8 @@ struct ProxyCommand: AsyncParsableCommand {
         }
     }
 
-    /// Runs the proxy and prints the ready line. If the line cannot be written, stops, because the starter waits for it.
+    /// Runs the proxy and prints the ready line. If the line cannot be written, stops the proxy, because its starter waits for the
+    /// line.
     private func serve(_ proxy: AuthProxy) async throws {
         let (ready, announce) = AsyncStream.makeStream(of: SidecarServer.Addresses.self)
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -77,7 +78,7 @@ struct ProxyCommand: AsyncParsableCommand {
         }
     }
 
-    /// Warns if users other than its owner can read a file with secrets.
+    /// Warns if users other than the owner of a file with secrets can read or change it.
     private static func warn(about file: String, _ logger: Logger) {
         var report = DoctorReport()
         SecretFileChecks.checkMode(of: file, named: "--upstream-header-file", &report)

@@ -111,7 +111,7 @@ struct ProxyOptions: ParsableArguments {
 
     /// The settings of the proxy.
     ///
-    /// - Throws: `CommandFailure` for flags that do not go together, and for files that cannot be read.
+    /// - Throws: `CommandFailure` for flags that are malformed or do not go together, and for files that cannot be read.
     func settings(environment: [String: String]) throws -> AuthProxySettings {
         let proxies: TrustedProxies
         do { proxies = try TrustedProxies(trustedProxies) } catch {

@@ -25,7 +25,7 @@ struct Providers {
         receipts = key.map { Self.receipts(configuration, $0, stores, http) }
     }
 
-    /// The receipt exchange; nil if no key is configured.
+    /// The job that exchanges receipts at Apple under the configured key.
     private static func receipts(
         _ configuration: ServiceConfiguration, _ key: DeviceCheckKey, _ stores: any StoreEngine, _ http: ProviderHTTP
     ) -> ReceiptRefreshJob {
@@ -44,7 +44,7 @@ struct Providers {
         await keepingLists
     }
 
-    /// The sources that apps name; nil if the records cannot be read.
+    /// The sources that apps name; nil if the records cannot be read. With `ifAllCanBeRead`, one unreadable record suffices.
     private static func lists(of service: AuthService, ifAllCanBeRead: Bool) async -> Set<String>? {
         guard let apps = try? await service.apps.readableRecords(), !ifAllCanBeRead || apps.unreadable.isEmpty else {
             return nil

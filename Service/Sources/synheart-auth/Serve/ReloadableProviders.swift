@@ -46,7 +46,7 @@ final class ReloadableProviders: EvidenceProviders {
         }
     }
 
-    /// The states of the status lists that the apps name. Without a usable list, all nodes refuse registrations that need it.
+    /// The readiness check of the status lists that the apps name. Registrations that need an unusable list cannot be verified.
     var readiness: Readiness.Check {
         Readiness.Check("revocation_lists") { [self] in
             do { try await now.checkLists() } catch { throw Readiness.Degraded("\(error)") }

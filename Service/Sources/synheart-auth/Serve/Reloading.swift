@@ -30,7 +30,7 @@ struct Reloading {
         }
     }
 
-    /// Runs the steps that can fail first, so that an unusable configuration changes nothing.
+    /// Applies a configuration. The steps that can fail run first, so that an unusable configuration changes nothing.
     private func apply(
         _ new: ServiceConfiguration, replacing old: ServiceConfiguration, startedWith started: ServiceConfiguration
     ) async throws {
@@ -62,9 +62,9 @@ struct Reloading {
             ])
     }
 
-    /// Trusts the roots of the new configuration, and no others.
+    /// Trusts the roots of the new configuration besides the built-in ones, and no others.
     ///
-    /// - Returns: false if the audit log could not name the roots. In that case no root is added, and the roots that the new
+    /// - Returns: false if the audit log could not be written. In that case no root is added, but the roots that the new
     ///   configuration omits are removed.
     private func trust(_ roots: AddedRoots) async -> Bool {
         let old = service.roots.added

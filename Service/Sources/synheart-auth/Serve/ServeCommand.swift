@@ -202,7 +202,7 @@ struct ServeCommand: AsyncParsableCommand {
         return settings
     }
 
-    /// Creates and prints the first credential of a fresh database, before a failure can leave it unprinted.
+    /// Creates and prints an admin credential if the database has no credential. Revokes it if it cannot be printed.
     private func showFirstCredential(_ service: AuthService, _ logger: Logger) async throws {
         guard try await service.credentials.list().isEmpty else {
             return logger.notice("no admin credential is printed: the database has credentials")

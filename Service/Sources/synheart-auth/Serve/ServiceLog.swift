@@ -23,7 +23,7 @@ final class ServiceLog: Sendable {
         (self.level, self.writer, logger) = (level, writer, Logger(label: "synheart-auth"))
     }
 
-    /// The lines that were lost.
+    /// The number of lines that were lost.
     var dropped: Int { writer.dropped }
 
     /// Waits until all logged lines are written, at most for the limit, because the reader of standard error may have stopped.

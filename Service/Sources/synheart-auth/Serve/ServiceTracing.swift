@@ -24,7 +24,7 @@ struct ServiceTracing {
     func shutdown() async { await collector.shutdown() }
 }
 
-/// The collector, over HTTP. It follows no redirects, and verifies certificates against the system's roots.
+/// Posts spans to the collector over HTTP. Follows no redirects, and verifies certificates against the system's roots.
 private struct Collector: TraceExporter.Transport {
     private let client: HTTPClient
     private let url: String

@@ -6,7 +6,8 @@ enum Signals {
     /// reader fails instead of ending the process.
     static func hangups() -> AsyncStream<Void> {
         for number in [SIGUSR1, SIGUSR2, SIGPIPE] { signal(number, SIG_IGN) }
-        // This handler is set until the source is registered. Child processes would inherit SIG_IGN.
+        // Until the source is registered, this handler keeps SIGHUP from ending the process. It is not SIG_IGN, because child
+        // processes would inherit that.
         signal(SIGHUP) { _ in }
         // Several pending signals become one.
         let (hangups, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))

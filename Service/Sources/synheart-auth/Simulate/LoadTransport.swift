@@ -4,7 +4,7 @@ import NIOCore
 import NIOHTTP1
 import SynheartAuth
 
-/// Sends a fleet's requests over persistent connections, one for each concurrent request.
+/// Sends the requests of a fleet or of a conformance run over persistent connections, one for each concurrent request.
 final class LoadTransport: HTTPTransport {
     private let client: HTTPClient
 

@@ -219,7 +219,7 @@ struct ExpectationArgument: ExpressibleByArgument {
 }
 
 extension ProtectionSettings {
-    /// Rates without limits for addresses, because all devices of a fleet have one address.
+    /// Rates too high to limit registrations, a device's requests or its rotations. All simulated devices have one address.
     static var unlimited: ProtectionSettings {
         var settings = ProtectionSettings()
         settings.enrolment = Rate(burst: 1e9, perMinute: 1e9)

@@ -27,7 +27,7 @@ struct Simulation {
         ("rotate", .rotateKey),
     ]
 
-    /// Prints a table, and a sentence for each phase.
+    /// Prints a sentence for each phase, a table, and the expectations that hold.
     func show(_ output: OutputOptions) throws {
         try StandardOutput.print(Self.sentence("registered", enrolment, "devices"))
         try StandardOutput.print(Self.sentence("answered", work, "requests"))
@@ -49,7 +49,7 @@ struct Simulation {
         }
     }
 
-    /// Prints the expectations that do not hold to standard error.
+    /// Prints the expectations that do not hold to standard error, and throws if there are any.
     func requireExpected() throws {
         let missed = measured.filter { !$0.expectation.holds(in: measures) }
         for (expectation, value) in missed {
@@ -62,7 +62,7 @@ struct Simulation {
         value.map { "\(rounded($0).text())\(unit)" } ?? "nothing was measured"
     }
 
-    /// Each expectation with its measured value.
+    /// Each expectation with its measured value; nil: nothing was measured.
     private var measured: [(expectation: LoadExpectation, value: Double?)] {
         let measures = measures
         return expectations.map { ($0, $0.value(in: measures)) }
@@ -78,7 +78,7 @@ struct Simulation {
             rate: Double(work.succeeded + work.refused) / max(work.elapsed.inSeconds, 1e-6))
     }
 
-    /// Everything, for programs. Times are in milliseconds.
+    /// Everything, for programs. Latencies are in milliseconds, phases in seconds, and measured values in the unit beside them.
     var json: JSONObject {
         JSONObject([
             ("devices", .integer(devices)), ("enrolment", Self.json(enrolment)), ("work", Self.json(work)),
@@ -150,7 +150,7 @@ struct Simulation {
         ]
     }
 
-    /// The codes with their counts.
+    /// The codes with their counts; a hyphen if there are none.
     private static func text(_ errors: JSONValue) -> JSONValue {
         let codes = errors.object?.members.map { "\($0.value.text()) \($0.name)" } ?? []
         return codes.isEmpty ? "-" : .string(codes.joined(separator: ", "))
@@ -158,7 +158,7 @@ struct Simulation {
 
     private static func milliseconds(_ duration: Duration) -> JSONValue { rounded(duration.inSeconds * 1000) }
 
-    /// Rounds to three digits, which are more precise than the measurement.
+    /// Rounds to two decimals below 10, to one below 100, and otherwise to a whole number.
     private static func rounded(_ value: Double) -> JSONValue {
         let digits = value < 10 ? 2 : value < 100 ? 1 : 0
         return (try? JSONValue(parsing: String(format: "%.\(digits)f", value))) ?? .null

@@ -5,7 +5,7 @@ import PostgreSQLStores
 import SQLiteStores
 import StrictJSON
 
-/// Moves a deployment from SQLite to PostgreSQL.
+/// Moves a deployment from SQLite to PostgreSQL, or gives up a move.
 struct MigrateStoreCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "migrate-store", abstract: "Move a deployment from a SQLite file to PostgreSQL.",
@@ -94,7 +94,7 @@ struct MigrateStoreCommand: AsyncParsableCommand {
         return url
     }
 
-    /// Checks that the chain was copied completely, and ends with the same event as the file's.
+    /// Checks that the copied audit log has no broken link, and ends with the same event as the log in the file.
     private func verify(_ url: String, against source: SQLiteStores) async throws {
         let target = try await PostgreSQLStores.connect(url, role: .administration)
         try await closing(target.close) {
@@ -117,7 +117,7 @@ struct MigrateStoreCommand: AsyncParsableCommand {
             JSONObject(counts.map { ($0.0, .integer(Int64($0.1))) }))
     }
 
-    /// Progress goes to standard error, because it is for the user and not for programs.
+    /// Shows progress on standard error, and only on a terminal, because it is for the user and not for programs.
     private static func tell(_ line: String) {
         if isatty(STDERR_FILENO) == 1 { FileHandle.standardError.write(Data("\r\(line)\u{1B}[K".utf8)) }
     }

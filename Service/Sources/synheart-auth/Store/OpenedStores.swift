@@ -32,7 +32,7 @@ struct OpenedStores {
 
     /// Opens the stores for a command, while a service may be running.
     ///
-    /// - Parameter creating: whether to create a SQLite file and its key if they do not exist.
+    /// - Parameter creating: whether to create what does not exist: a SQLite file and its key, or the tables in PostgreSQL.
     static func forCommand(_ configuration: ServiceConfiguration, creating: Bool = false) async throws -> OpenedStores {
         let place = try configuration.storePlace()
         if let path = place.file {

@@ -34,7 +34,7 @@ struct ServerStores: StoreEngine {
         }
     }
 
-    /// Connects as a command. It needs no Redis, because only the service uses challenges and claims.
+    /// Connects as a command. A command needs no Redis, because only the service uses challenges, claims and rate limits.
     ///
     /// - Parameter creating: whether to create the tables in an empty database.
     static func forCommand(postgresql url: String, creating: Bool) async throws -> ServerStores {
@@ -116,7 +116,7 @@ struct ServerStores: StoreEngine {
         return database + (redis.map { Self.metrics(of: $0) } ?? [claims])
     }
 
-    /// The claims, if PostgreSQL keeps them.
+    /// The metric of the replay claims that PostgreSQL keeps.
     private var claims: MetricsSource {
         let pool = postgresql
         return MetricsSource(

@@ -5,9 +5,10 @@ import Bytes
 import Foundation
 import Glibc
 
-/// The file of the service key next to the database: 32 bytes in base64, mode 0600. The first use creates it with the database.
+/// The file of the service key next to the database: 32 bytes in base64, mode 0600.
 ///
-/// During a rotation the file lists several keys, one per line. The first one seals.
+/// A command that creates the database creates this file first, unless `service_key` is configured. During a rotation the file
+/// lists several keys, one per line. The first one seals.
 struct ServiceKeyFile {
     let path: String
 
@@ -59,7 +60,7 @@ struct ServiceKeyFile {
     }
 
     /// Writes an unnamed file and links it once it is complete, so that a killed process leaves no temporary file. Returns
-    /// false if the file system has no unnamed files.
+    /// false if the file cannot be made or linked, such as on a file system without unnamed files.
     private func createUnnamed(_ text: String) throws -> Bool {
         let descriptor = Glibc.open(folder, __O_TMPFILE | O_DIRECTORY | O_WRONLY | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { return false }

@@ -10,8 +10,8 @@ protocol StoreEngine: Sendable {
     var serviceKeys: any ServiceKeyStore { get }
     /// Excludes services while the service key changes.
     var lock: any ServiceLock { get }
-    /// The parts of the stores of challenges and claims that can currently be used, if several servers share them
-    /// (`Readiness`).
+    /// For each part of the stores of challenges and claims that can currently be used, the first bytes of the challenges and
+    /// device ids that belong to it (`Readiness`). Empty if the stores have no parts.
     var parts: [[UInt8]] { get }
     /// The readiness checks of the engine.
     func readiness(of service: AuthService) -> [Readiness.Check]
@@ -24,7 +24,8 @@ protocol StoreEngine: Sendable {
     /// Refuses later changes unless this is the sealing key.
     func allowWrites(whileSealing key: ServiceKeyCheck)
 
-    /// Gives a body the end of the audit log and a function that visits every row, both from one snapshot. The service may run.
+    /// Gives a body the end of the audit log (nil: the log is empty) and a function that visits every row, both from one snapshot.
+    /// The service may run.
     func snapshot(_ body: @escaping @Sendable (AuditLink?, StoredTable.Export) throws -> Void) async throws
 
     /// Ends the use of the stores. Running calls are answered.
@@ -35,6 +36,6 @@ extension SQLiteStores: StoreEngine {
     /// One file has no parts.
     var parts: [[UInt8]] { [] }
 
-    /// Nothing to do: the service's lock prevents every other process from changing the key.
+    /// Nothing to do: the service's lock prevents every other process from changing the sealing key.
     func serviceSeals(with key: ServiceKeyCheck) {}
 }

@@ -53,24 +53,24 @@ struct StoreKey {
     /// The rules for this key over the stores that it seals.
     func rules(_ stores: any StoreEngine) -> ServiceKeyRules { ServiceKeyRules(store: stores.serviceKeys, key: key) }
 
-    /// Runs `body`. If the key is refused, the error names the key's source and the stores that it does not open.
+    /// Runs `body`. If the key is refused, the error names the key's source and the place of the stores.
     func explaining<Value>(_ body: () async throws -> Value) async throws -> Value {
         do { return try await body() } catch let error as ServiceKeyError {
             throw CommandFailure(.impossible, "the service key (\(source)) for \(place) \(error)")
         }
     }
 
-    /// Throws if the stores were sealed with another key. For the service.
+    /// For the service: throws if the key does not fit the stores. Otherwise tells the stores that the service seals with it.
     func admitService(to stores: any StoreEngine) async throws {
         try await explaining { try await rules(stores).admit(writing: true) }
         stores.serviceSeals(with: key.checks[0])
     }
 
-    /// Throws if the stores were sealed with another key, or if a running service does not know a new first key. For commands
-    /// that run next to a service.
+    /// For commands that run next to a service: throws if the key does not fit the stores. If `writing`, also throws if a
+    /// running service does not know a new first key.
     func admitCommand(to stores: any StoreEngine, writing: Bool) async throws {
         try await explaining { try await rules(stores).admit(writing: writing, lock: stores.lock) }
-        // The key may be rotated between this check and the change.
+        // Each change checks the key again, because the key may be rotated after the check above.
         if writing { stores.allowWrites(whileSealing: key.checks[0]) }
     }
 }

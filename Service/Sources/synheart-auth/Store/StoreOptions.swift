@@ -20,12 +20,12 @@ struct StoreOptions: ParsableArguments {
             discussion: "It keeps challenges, claims and rates. With a password: $SYNHEART_AUTH_STORES_REDIS."))
     var redis: String?
 
-    /// The flags that are given.
+    /// The value of each flag, as a list; empty: the flag is not given.
     var flags: [ConfigurationKey: [String]] {
         let given: [(ConfigurationKey, String?)] = [(.database, database), (.postgresql, postgresql), (.redis, redis)]
         return Dictionary(uniqueKeysWithValues: given.map { ($0, $1.map { [$0] } ?? []) })
     }
 
-    /// Whether any of them is given.
+    /// Whether any of the flags is given.
     var isGiven: Bool { database != nil || postgresql != nil || redis != nil }
 }

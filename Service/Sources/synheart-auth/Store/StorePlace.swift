@@ -3,7 +3,7 @@ import SQLiteStores
 
 /// The place of the service's state.
 enum StorePlace: CustomStringConvertible {
-    /// A SQLite file, by its resolved path. Its other files are next to it.
+    /// A SQLite file, by its resolved path. The database's other files are next to it.
     case file(String)
     /// Servers that several nodes share, by their URLs: PostgreSQL, and optionally Redis for challenges, claims and rate limits.
     case servers(postgresql: String, redis: String?)

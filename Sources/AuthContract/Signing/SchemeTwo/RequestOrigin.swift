@@ -1,6 +1,6 @@
 internal import Bytes
 
-/// The destination of a request: scheme and authority, normalised so that equal origins are equal values.
+/// The destination of a request: scheme and authority, normalized so that equal origins are equal values.
 public struct RequestOrigin: Sendable, Hashable, CustomStringConvertible {
     /// The schemes of HTTP.
     public enum Scheme: String, Sendable, Hashable, CaseIterable {
@@ -28,7 +28,7 @@ public struct RequestOrigin: Sendable, Hashable, CustomStringConvertible {
             throw ContractError("the scheme must be http or https")
         }
         let text = authority.utf8.map(\.lowerCased)
-        // The colons of an IPv6 address are inside its brackets.
+        // Search for the port after the brackets of an IPv6 address, because the address has colons too.
         let hostEnd = text.first == UInt8(ascii: "[") ? (text.firstIndex(of: UInt8(ascii: "]")) ?? 0) + 1 : 0
         let portStart = text[hostEnd...].firstIndex(of: UInt8(ascii: ":"))
         let host = text[..<(portStart ?? text.endIndex)]

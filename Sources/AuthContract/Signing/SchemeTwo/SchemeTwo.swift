@@ -13,7 +13,7 @@ public enum SchemeTwo {
         case method = "@method"
         /// The scheme of the target, in lower case (section 2.2.4).
         case scheme = "@scheme"
-        /// The normalised authority of the target (section 2.2.3).
+        /// The normalized authority of the target (section 2.2.3).
         case authority = "@authority"
         /// The path, as sent, not decoded (section 2.2.6).
         case path = "@path"

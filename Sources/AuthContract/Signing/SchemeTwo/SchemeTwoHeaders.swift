@@ -25,8 +25,8 @@ public struct SchemeTwoHeaders: Sendable {
 
     /// Reads the headers. Ignores signatures under other labels, which proxies add.
     ///
-    /// - Throws: `unsupportedSigVersion` if no signature has our label, or if the signature with our label does not follow our
-    ///   profile.
+    /// - Throws: `unsupportedSigVersion` if the request claims scheme 1, or if `Signature-Input` has no member with our label that
+    ///   follows our profile; `invalidRequest` if a field is missing, repeated or malformed.
     public init(_ fields: HeaderFields) throws(ContractError) {
         guard try SignatureScheme(claimedBy: fields) == .two else {
             throw ContractError("the request is not signed under scheme 2", code: .unsupportedSigVersion)

@@ -1,4 +1,5 @@
-/// The parameters of a scheme 2 signature (RFC 9421 section 2.3): these five and no others. The signature covers them.
+/// The parameters of a scheme 2 signature (RFC 9421 section 2.3): `created`, `nonce`, `keyid`, `tag`, `alg` and no others. The
+/// signature covers them.
 public struct SchemeTwoParameters: Sendable, Hashable {
     /// The time when the signature was made, on the signer's clock.
     public let created: UnixTime

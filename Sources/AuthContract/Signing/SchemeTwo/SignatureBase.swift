@@ -35,7 +35,7 @@ public struct SignatureBase: Sendable, Hashable {
             }, parameters: parameters.input)
     }
 
-    /// A base from component lines and the parameters' inner list, both already serialised.
+    /// A base from component lines and the parameters' inner list, both already serialized.
     init(lines: [(component: String, value: String)], parameters: String) throws(ContractError) {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(1024)

@@ -26,8 +26,8 @@ final class ChannelSynheartAuth implements SynheartAuth {
   final MethodChannel _calls = const MethodChannel(contract.callsChannel);
   final EventChannel _states = const EventChannel(contract.statesChannel);
 
-  /// Ids of calls that can be cancelled. They start at random, so that two isolates, or two runs of Dart (hot restart), under one
-  /// engine use different ids.
+  /// The latest id of a call that can be cancelled. Ids start at random, so that two isolates, or two runs of Dart (hot restart),
+  /// under one engine use different ids.
   int _latestCall = Random().nextInt(4294967296) * 1048576;
 
   @override
@@ -232,7 +232,7 @@ final class ChannelSynheartAuth implements SynheartAuth {
         onError: controller.addError,
       );
     };
-    // Without a listener the controller drops events.
+    // Once its listener has left, the controller drops events.
     controller.onCancel = () => changes?.cancel();
     return controller.stream;
   }

@@ -2,8 +2,8 @@ import 'values.dart';
 
 /// The error of every operation.
 ///
-/// [code] is stable (RFC-AUTH-MOBILE-0001 section 11) and has a class of its own. Where the RFC's Dart classes cover several
-/// codes, the class of a code extends the RFC's: [AttestationFailed] is a [ServerError], [KeystoreError] a [StorageError].
+/// [code] is stable (RFC-AUTH-MOBILE-0001 section 11). Each of the SDK's own codes has a class. Where the RFC's Dart classes cover
+/// several codes, the class of a code extends the RFC's: [AttestationFailed] is a [ServerError], [KeystoreError] a [StorageError].
 /// An exhaustive `switch` needs the direct subclasses only.
 sealed class SynheartAuthError implements Exception {
   const SynheartAuthError._(this.code, this.message, this.recovery, this.retryAfter, this.mayHaveHappened);
@@ -43,7 +43,7 @@ sealed class SynheartAuthError implements Exception {
         to: null,
       );
 
-  /// The error of a code with the native half's details. Null stands for the code's usual value.
+  /// The error of a code with the native half's details. A null message or recovery stands for the code's usual one.
   static SynheartAuthError fromDetails(
     String code, {
     required String? message,
@@ -317,7 +317,7 @@ final class ClockSkew extends SynheartAuthError {
   ]) : super._('CLOCK_SKEW', message, recovery, retryAfter, mayHaveHappened);
 }
 
-/// `ROTATION_FAILED`: the key was not rotated. The old one is active.
+/// `ROTATION_FAILED`: the key was not rotated. The old one is active, unless the recovery is [Recovery.reset].
 final class RotationFailed extends ServerError {
   /// An error.
   const RotationFailed([
@@ -435,7 +435,7 @@ final class InvalidStateTransition extends SynheartAuthError {
   final IdentityState? to;
 }
 
-/// Any other code of the service.
+/// Any other code of the service. Some of the SDK's own errors extend this class.
 final class ServerError extends SynheartAuthError {
   /// An error.
   const ServerError(
@@ -446,6 +446,6 @@ final class ServerError extends SynheartAuthError {
     bool mayHaveHappened = false,
   ]) : super._(code, message, recovery, retryAfter, mayHaveHappened);
 
-  /// The service's message.
+  /// The service's message, or the SDK's for one of its own codes.
   String get serverMessage => message;
 }

@@ -13,9 +13,9 @@ import 'values.dart';
 /// final headers = await SynheartAuth.instance.signRequest('com.example.app', 'POST', '/v1/readings', body);
 /// ```
 ///
-/// Every operation ends with a [SynheartAuthError] and nothing else, a cancelled one with [CallCancelled]. An argument that is too long
-/// for the platform channel is an [ArgumentError]: a mistake in the program. The private key never leaves the hardware, and Dart never
-/// sees it.
+/// An operation that fails throws a [SynheartAuthError]; a cancelled one throws [CallCancelled]. A mistake in the program is an
+/// [ArgumentError], for an argument beyond a limit of the platform channel, or a `ChannelError`, if the halves of the plugin
+/// differ. The private key never leaves the hardware, and Dart never sees it.
 abstract interface class SynheartAuth {
   /// The instance of this app. Each Flutter engine has one.
   static final SynheartAuth instance = ChannelSynheartAuth();
@@ -25,12 +25,12 @@ abstract interface class SynheartAuth {
   /// The configuration belongs to the process. A second call with the same values changes nothing, in another engine or isolate and
   /// after a hot restart too. With other values it throws [NotConfigured] with recovery [Recovery.none], and the first values stay.
   ///
-  /// - [baseUrl]: the auth service, https; http only on this machine.
+  /// - [baseUrl]: the URL of the auth service: https, or http to this machine.
   /// - [origins]: the origins besides the auth service for which [send] and [sign] sign, such as `https://api.example.com`.
   /// - [aliases]: earlier origins of the auth service, if it moved to another host.
   /// - [scheme]: the signature scheme of all requests of the app. A device whose service has accepted scheme 2 signs under scheme
   ///   2 from then on, because the service refuses a lower one.
-  /// - [rotatesAutomatically]: whether the SDK rotates a key by itself when it is due.
+  /// - [rotatesAutomatically]: whether the SDK does the work of [maintain] in the background.
   /// - [cloudProjectNumber]: Android: the Google Cloud project of Play Integrity, for standard requests. iOS ignores it.
   /// - [androidProof]: Android: which of Google's proofs to send. iOS ignores it.
   /// - [developmentMode]: registers without an attestation, for emulators and CI. A release build throws [NotConfigured].
@@ -47,12 +47,13 @@ abstract interface class SynheartAuth {
     bool developmentMode = false,
   });
 
-  /// Whether the record says that the device is registered, and its key exists. No network.
+  /// Whether the record says that the device is registered, and its key is not known to be lost. No network.
   Future<bool> isRegistered(String appId);
 
-  /// Registers this device for an app. Idempotent: call it at every launch. A registered device causes no network traffic.
+  /// Registers this device for an app. Idempotent: call it at every launch. For a registered device the call itself sends nothing,
+  /// but it may start [maintain] in the background.
   ///
-  /// [joins]: whether the call joins a registration in progress. Otherwise it throws [RegistrationInProgress].
+  /// [joins]: whether the call joins a registration in progress. If false, it throws [RegistrationInProgress] instead.
   Future<Registration> registerDevice(String appId, {bool joins = true, CallCancellation? cancellation});
 
   /// The id that the service issued, also of a pending device; null if there is none.
@@ -90,8 +91,8 @@ abstract interface class SynheartAuth {
     CallCancellation? cancellation,
   });
 
-  /// Signs a request, sends it, recovers once from each refusal that a new signature can repair, and returns the answer,
-  /// whatever its status. Follows no redirect.
+  /// Signs a request, sends it, and returns the answer, whatever its status. Recovers once from each refusal that a new signature,
+  /// a rotation or a registration can repair. Follows no redirect.
   ///
   /// Throws [DeviceRevoked] with recovery `reset`: registering automatically would undo a revocation.
   Future<AuthAnswer> send(

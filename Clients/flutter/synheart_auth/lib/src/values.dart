@@ -17,7 +17,7 @@ enum IdentityState {
   /// The identity is registered.
   registered('registered'),
 
-  /// The operating system says that the key is gone. The next `registerDevice` starts over.
+  /// The key is lost, or the record is damaged. The next `registerDevice` starts over.
   keyInvalid('keyInvalid');
 
   const IdentityState(this.wire);
@@ -164,7 +164,7 @@ enum Recovery {
   /// Call again, after `retryAfter` if it is known.
   retry('retry'),
 
-  /// Call `configure` first.
+  /// Call `configure`, or correct its arguments.
   configure('configure'),
 
   /// Call `registerDevice`.

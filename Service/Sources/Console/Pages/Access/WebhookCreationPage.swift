@@ -29,7 +29,7 @@ struct WebhookCreationPage: ChangePage {
                     name: "url", label: "URL",
                     hint: "Such as https://hooks.example.com/synheart. Plain http is for this machine.",
                     kind: .text(maximum: 2048),
-                    // A text that is displayed in changed form must not be sent back.
+                    // Leave out a text that the page would show in changed form: the form would send back the changed text.
                     value: VisibleText.of(url) == url ? url : ""),
                 ChangeField(
                     name: "app", label: "Apps", hint: "None chosen: all apps, also later ones.",

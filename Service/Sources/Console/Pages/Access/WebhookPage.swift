@@ -96,7 +96,7 @@ struct WebhookPage: ConsolePage {
 
     // MARK: Events
 
-    /// The next events that the webhook will get, of one app or of all apps.
+    /// The events that the webhook will get, among the next ones of one app or of all apps.
     private static func waiting(
         _ webhook: JSONValue, after position: Int64, of app: String?, _ visit: Visit
     ) async throws(CallRefused) -> [PageValue] {
@@ -106,7 +106,8 @@ struct WebhookPage: ConsolePage {
         return events.filter { wants(webhook, $0) }.map { row($0, resend: nil, visit) }
     }
 
-    /// The last events up to the webhook's place. They were delivered or given up.
+    /// The events for the webhook, among the last ones up to its place. They were delivered or given up, unless they are older than
+    /// the webhook.
     private static func passed(
         _ webhook: JSONValue, upTo position: Int64, of app: String?, _ visit: Visit
     ) async throws(CallRefused) -> [PageValue] {
@@ -123,7 +124,8 @@ struct WebhookPage: ConsolePage {
         }
     }
 
-    /// Whether the webhook gets this event: it must have one of the webhook's codes, and belong to one of its apps.
+    /// Whether the webhook gets this event: the event must have one of the webhook's codes, and belong to one of its apps. A
+    /// webhook without codes gets all codes; one for all apps also gets the events of no app.
     private static func wants(_ webhook: JSONValue, _ event: JSONValue) -> Bool {
         let codes = (webhook["events"]?.elements ?? []).compactMap(\.string)
         guard codes.isEmpty || event["code"]?.string.map(codes.contains) ?? false else { return false }

@@ -40,8 +40,8 @@ struct AppChangePage: ConsolePage {
         }
     }
 
-    /// The form with the draft, so that the draft is not lost. Nil for the form of a conflict, because a draft does not contain
-    /// its choices yet.
+    /// The form with the draft, so that the draft is not lost. Nil for the form of a conflict, because the draft does not contain
+    /// the choices of that form yet.
     func submit(_ visit: Visit, refusedWith refusal: PageRefusal) throws(PageRefusal) -> Page? {
         guard visit.request.form["merge"] == nil else { return nil }
         var draft = try RecordDraft(visit.request.form)
@@ -138,7 +138,7 @@ struct AppChangePage: ConsolePage {
             "Check of \(Self.app(visit))", "record-check", ["problems": .list(problems.map(\.value))])
     }
 
-    /// Why the admin API's what-if refuses a record. It changes nothing, and reads no devices.
+    /// Why the admin API's what-if refuses a record. The call changes nothing, and reads no devices.
     ///
     /// - Throws: `CallRefused` for a refusal that says nothing about the record.
     private static func problems(of record: JSONObject, _ visit: Visit) async throws(CallRefused) -> [RecordProblem] {

@@ -2,8 +2,8 @@ internal import AuthContract
 internal import AuthServer
 internal import StrictJSON
 
-/// The page after another person changed the record first. It shows for each member the original value, the other person's value
-/// and this person's value.
+/// The page after another person changed the record first. It shows for each changed member the original value, the other
+/// person's value and this person's value.
 struct RecordConflict: Sendable {
     /// The number of the app's audit events that are searched for the author of the change.
     private static let maximumEvents = 50

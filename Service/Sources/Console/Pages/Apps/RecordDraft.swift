@@ -5,14 +5,14 @@ internal import StrictJSON
 struct RecordDraft: Sendable {
     /// The JSON that the person edited, or the JSON of the fields. Empty if fields break their rules.
     var text: String
-    /// The fields as the person edited them; nil: the person edited JSON.
+    /// The fields as the person edited them; nil: the person edited JSON, or nothing yet.
     let fields: RecordForm?
     /// Whether the next page shows fields. Otherwise it shows JSON.
     var showsFields: Bool
     /// The `ETag` of the original record.
     var tag: String
-    /// The JSON of the original record, with masked secrets. It is only compared with other versions and never stored, so a
-    /// forged one only affects the sender's own page.
+    /// The JSON of the original record, with masked secrets. It is compared with other versions, and decides which defaults the
+    /// fields write. It is never stored, so a forged one only affects the sender's own draft.
     var base: String
 
     /// The draft of a form, as JSON or as fields. A form without a version, or with `*`, gets an empty version, which the admin

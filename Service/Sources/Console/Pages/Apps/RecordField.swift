@@ -1,12 +1,12 @@
 internal import AuthService
 internal import StrictJSON
 
-/// One member of an app record as a field of a form: its value as the text that a person edits.
+/// One member of an app record as a field of a form. It converts the member's value to the text that a person edits, and back.
 struct RecordField: Sendable {
     /// The text of a field.
     struct Entry: Sendable, Hashable {
         var text: String
-        /// Whether the text is JSON, because the value has no other text, such as an object or an invisible character.
+        /// Whether the text is JSON, because the value has no other text, such as an object or a text with invisible characters.
         var isJSON = false
     }
 
@@ -38,7 +38,7 @@ struct RecordField: Sendable {
     /// The value of an absent member.
     var standard: JSONValue { member.defaultValue ?? .null }
 
-    /// The text of a value. Reading it gives exactly this value.
+    /// The text of a value. Reading it gives exactly this value. A required member that is null has an empty text.
     func entry(of value: JSONValue) -> Entry {
         if value.isNull, member.isRequired { return Entry(text: "", isJSON: isAlwaysJSON) }
         if let text = plainText(value), isShown(text), self.value(of: Entry(text: text)) == value {
@@ -147,7 +147,7 @@ extension RecordField.Kind {
         case .boolean: self = .choice([true, false])
         case .integer(let range): self = .integer(range)
         case .choice(let values):
-            // If there are names, the numbers in the list are other forms of the same values.
+            // If there are names, use only them: the numbers in the list are other forms of the same values.
             let names = values.filter { $0.string != nil }
             self = .choice(names.isEmpty ? values : names)
         case .array(let element, let count):

@@ -59,9 +59,9 @@ struct RecordForm: Sendable {
     /// - Parameters:
     ///   - record: the record.
     ///   - base: the original; nil: unknown.
-    /// - Throws: `RecordDraft.Problem` for a record that a form cannot show: it has an unknown member, or it lacks a member that
-    ///   the original has. Fields would write null for the missing member. For the admin API, null is not the same as absence: it
-    ///   lifts a demand.
+    /// - Throws: `RecordDraft.Problem` for a record that a form cannot show: it has an unknown member, a member that should be an
+    ///   object is not, or it lacks a member to which the original gives another value than the default. Fields would write the
+    ///   default for the missing member. For the admin API, a default such as null is not the same as absence: null lifts a demand.
     init(_ record: JSONObject, over base: JSONObject?) throws(RecordDraft.Problem) {
         var problems: [RecordProblem] = []
         read(.record, record, base, &problems)

@@ -15,7 +15,7 @@ struct RecordGroup: Sendable {
     /// The purpose of the object; empty for the record itself.
     let meaning: String
     let isEveryday: Bool
-    /// Whether a record may lack it.
+    /// Whether a record may lack the object, as it may lack `ios`. Other objects have defaults.
     let isOptional: Bool
     /// In the order of the record's table.
     let nodes: [Node]
@@ -23,7 +23,7 @@ struct RecordGroup: Sendable {
     /// The record.
     static let record = RecordGroup(AppRecord.members, at: [])
 
-    /// Every field, and every object that a record may lack.
+    /// Every field of the record and of its objects. `optional` has the objects that a record may lack.
     static let fields = record.allFields
     static let optional = record.allGroups.filter(\.isOptional)
 

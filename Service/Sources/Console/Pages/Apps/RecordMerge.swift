@@ -9,7 +9,7 @@ struct RecordMerge: Sendable {
         case theirs, mine
         /// Both people changed the member to the same value.
         case alike
-        /// Both people changed the member to different values. The person chooses.
+        /// Both people changed the member to different values. The author of the draft chooses.
         case both
     }
 

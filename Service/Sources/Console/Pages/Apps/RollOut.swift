@@ -102,7 +102,7 @@ enum RollOut {
     ) async throws(CallRefused) -> PageValue {
         guard var draft = record.object else { return .none }
         draft["mode"] = "enforce"
-        // Every view of the page makes this call, so it reads only one page.
+        // Every view of the page makes this call, so it reads only one page of devices.
         return try await Effect.of(draft, on: app, visit, pages: 1).value
     }
 }

@@ -67,7 +67,8 @@ struct AuditVerificationPage: ConsolePage {
     private func page(_ visit: Visit, head: String, checks: Bool) async -> Page {
         let call = AdminCall(.verifyAudit, query: [("head", head.isEmpty ? nil : head)])
         var values: [String: PageValue] = [
-            // A head is printable ASCII. A text that is displayed in changed form must not be sent back.
+            // A head is printable ASCII. Leave out a text that the page would show in changed form: the form would send back the
+            // changed text.
             "head": .text(VisibleText.of(head) == head ? head : ""), "result": .none, "problem": .none,
             "commands": visit.commands(call).value,
             "current": .none,

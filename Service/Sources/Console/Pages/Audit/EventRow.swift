@@ -5,7 +5,7 @@ internal import StrictJSON
 
 /// An event of the audit log, for the partial `event`.
 enum EventRow {
-    /// - Parameter linksDevice: whether the device is shown with a link; on the device's own page it is not.
+    /// - Parameter linksDevice: whether the app and the device are shown, with a link. On the device's own page they are not.
     static func value(_ event: JSONValue, now: UnixTime, linksDevice: Bool) -> PageValue {
         let code = event["code"]?.string ?? ""
         let (app, device) = (event["app_id"]?.string, event["device_id"]?.string)
@@ -25,7 +25,7 @@ enum EventRow {
         return [
             "name": .text(name.replacing("_", with: " ")),
             "value": .text(text.count > 2000 ? text.prefix(2000) + "…" : text),
-            // A long value, such as an app's record, would fill the page.
+            // Fold a long value, such as an app's record: it would fill the page.
             "start": text.count > 200 ? .text(text.prefix(60) + "…") : .none,
         ]
     }

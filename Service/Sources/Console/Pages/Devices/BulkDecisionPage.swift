@@ -56,7 +56,7 @@ struct BulkDecisionPage: ConsolePage {
         ]
     }
 
-    /// A decision about devices, each with the version that the person saw.
+    /// A decision about devices, each with the version that the dry run showed; nil before the dry run.
     private struct Question {
         let decision: DeviceChange
         let app: String

@@ -2,8 +2,8 @@ internal import AuthContract
 internal import AuthServer
 internal import StrictJSON
 
-/// Devices, newest first, narrowed by filters. With status pending it is the queue of decisions. If a person enters the id of a
-/// device, or its hash from the log, the page of the device opens.
+/// Devices, newest first, narrowed by filters. With status pending, the page is the queue of decisions. If a person enters the id
+/// of a device, or its hash from the log, and exactly one device has it, the page of the device opens.
 struct DeviceListPage: ConsolePage {
     let path = "/devices"
     let needs: AdminRoute? = .listDevices
@@ -101,7 +101,7 @@ struct DeviceListPage: ConsolePage {
         return try await visit.call(call)["devices"]?.elements.first?["registered_at"]?.string
     }
 
-    /// The device with this id or hash, in one app or in all apps of the person.
+    /// The devices with this id or hash, in one app or in all apps of the person.
     static func find(_ text: String, in app: String?, _ visit: Visit) async throws(CallRefused) -> [JSONValue] {
         let call = AdminCall(.listDevices, query: [("app_id", app), AdminCall.device(text)])
         return try await visit.call(call)["devices"]?.elements ?? []

@@ -98,7 +98,7 @@ struct HistoryMarkers: Sendable {
         return "\(from) to \(to)"
     }
 
-    /// The changed members of a record, such as `mode, ios.app_ids`; nil: it is another event.
+    /// The changed members of a record, such as `mode, ios.app_ids`; nil: the event has no records to compare, or they are equal.
     private static func members(_ event: JSONValue) -> String? {
         guard let before = event["detail"]?["before"]?.object, let after = event["detail"]?["after"]?.object
         else { return nil }

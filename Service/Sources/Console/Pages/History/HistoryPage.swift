@@ -69,7 +69,7 @@ struct HistoryPage: ConsolePage {
 
     /// The totals of each group.
     private static func rows(_ current: HistoryGroups, _ previous: HistoryGroups?) -> [PageValue] {
-        // The second period may have groups that the first lacks.
+        // The previous period may have the group of all others although the current period lacks it.
         let names = (previous?.groups ?? []).map(\.name).filter { name in !current.groups.contains { $0.name == name } }
         return (current.groups.map(\.name) + names).map { name in
             func total(_ groups: HistoryGroups) -> Int64 { groups.groups.first { $0.name == name }?.total ?? 0 }
@@ -82,7 +82,7 @@ struct HistoryPage: ConsolePage {
         }
     }
 
-    /// A text such as `+12 %`, or `new` if the earlier count was 0.
+    /// A text such as `+12 %`; `same` for equal counts; `new` if only the earlier count is 0.
     static func change(from before: Int64, to now: Int64) -> String {
         guard before != now else { return "same" }
         guard before > 0 else { return "new" }
@@ -134,7 +134,7 @@ struct HistoryPage: ConsolePage {
     }
 }
 
-/// The counts of the page as a file.
+/// The counts of the history page's current period as a CSV file, without zeros.
 struct HistoryDownloadPage: ConsolePage {
     let path = "/history/csv"
     let needs: AdminRoute? = .showHistory

@@ -11,10 +11,10 @@ struct HistoryQuestion: Sendable {
         let label: String
         let seconds: Int64
         /// The length of one bar of the chart in seconds. The period of a day uses whole hours, because minutes are kept for only
-        /// 48 hours, and two days that begin at a whole step are longer.
+        /// 48 hours, and a comparison with the day before reaches back about that long.
         let step: Int64
 
-        /// Counts are kept for 90 days, so an earlier period may be unknown.
+        /// Whether the previous period can be shown. Counts are kept for 90 days, so both periods together must not be longer.
         var isComparable: Bool { 2 * seconds <= 90 * 86_400 }
     }
 
@@ -26,7 +26,7 @@ struct HistoryQuestion: Sendable {
         Period(value: "90-days", label: "Last 90 days", seconds: 90 * 86_400, step: 86_400),
     ]
 
-    /// The members by which counts can be grouped. The names are values of `by` in the admin API.
+    /// The members by which counts can be grouped. The values of the choices are those of `by` in the admin API.
     static let groups = [
         Choice("code", "Code"), Choice("app_id", "App"), Choice("platform", "Platform"),
         Choice("version", "Version of the app"), Choice("scheme", "Signature scheme"),
@@ -57,7 +57,7 @@ struct HistoryQuestion: Sendable {
         filters = Self.filterNames.map { name in
             (name, fields[name].map { $0.trimmed }.flatMap { $0.isEmpty ? nil : $0 })
         }
-        // The last step is the one that contains this second.
+        // The period ends now if a step ends now, otherwise at the end of the current step.
         let rest = now.seconds % period.step
         since = now + (rest == 0 ? 0 : period.step - rest) - period.seconds
     }

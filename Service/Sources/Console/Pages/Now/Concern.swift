@@ -4,13 +4,13 @@ internal import StrictJSON
 
 /// Something that a person should look at, in words.
 struct Concern: Sendable, Hashable {
-    /// Whether requests fail now, or will fail soon. Other problems can wait.
+    /// Whether a person should look now: requests fail or will fail soon, or the page is not complete. Other problems can wait.
     let isUrgent: Bool
     let sentence: String
     /// The page with details; nil: none.
     var path: String?
 
-    /// The number of an app's requests below which a share is meaningless.
+    /// The number of an app's refused requests below which their share is meaningless.
     private static let fewest: Int64 = 20
     /// The share of refusals, in percent, from which an app is named.
     private static let share: Int64 = 10
@@ -28,7 +28,7 @@ struct Concern: Sendable, Hashable {
         }
     }
 
-    /// The concerns about apps with many refusals, and about apps with failures of the service itself.
+    /// The concerns about apps with many refusals, and about apps with requests that the service or a provider could not judge.
     static func of(_ verdicts: Verdicts) -> [Concern] {
         verdicts.apps.flatMap { app -> [Concern] in
             var concerns: [Concern] = []
@@ -53,7 +53,7 @@ struct Concern: Sendable, Hashable {
         }
     }
 
-    /// The history page of a code since yesterday, beside the day before, by version of the app.
+    /// The history page of a code for the last day, beside the day before, by version of the app.
     private static func versions(of app: String, code: String) -> String {
         PagePath.of(
             "history",

@@ -3,7 +3,7 @@ internal import AuthServer
 internal import AuthService
 internal import StrictJSON
 
-/// The first page: the problems that need attention now, or that there are none.
+/// The first page: the problems that need attention, the requests of the last hour, readiness, expiries and devices.
 struct NowPage: ConsolePage {
     let path = ""
     /// Seconds between the script's refreshes.
@@ -129,7 +129,7 @@ struct NowPage: ConsolePage {
 
     /// The answer of a call, or the reason why it was refused.
     private struct Part {
-        /// `null` if the call was refused.
+        /// `null` if the call was refused or not made.
         var answer = JSONValue.null
         var problem: String?
 

@@ -22,7 +22,7 @@ struct RefusalListPage: ConsolePage {
         var values: [String: PageValue] = [
             "apps": visit.choices(apps, chosen: app), "commands": visit.commands(call).value, "problem": .none,
             "older": .none, "search": .none,
-            // A text that is displayed in changed form must not be sent back.
+            // Leave out a text that the page would show in changed form: the form would send back the changed text.
             "find": .text(VisibleText.of(asked) == asked ? asked : ""),
         ]
         var refusals: [JSONValue] = []

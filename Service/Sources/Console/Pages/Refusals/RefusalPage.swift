@@ -79,7 +79,7 @@ struct RefusalPage: ConsolePage {
         ]
     }
 
-    /// The object's certificates with their dates, its own first.
+    /// The certificates in a proof's facts with their dates, the leaf first; no value if there are none.
     ///
     /// - Parameter recorded: when the refusal was recorded.
     static func chain(_ facts: JSONObject, at recorded: String?) -> PageValue {
@@ -100,7 +100,7 @@ struct RefusalPage: ConsolePage {
             })
     }
 
-    /// A time of a report, which may have a fraction of a second.
+    /// A time of a report, without its fraction of a second; nil: it is absent, or not a time in UTC.
     private static func time(_ text: String?) -> UnixTime? {
         guard let text, text.hasSuffix("Z") else { return nil }
         return try? UnixTime(iso8601: text.prefix(19) + "Z")
@@ -108,7 +108,7 @@ struct RefusalPage: ConsolePage {
 
     private static func utc(_ time: UnixTime?) -> String? { time.map { Moment(time: $0, now: $0).utc } }
 
-    /// The certificate of an App Attest key. Its report has only the dates.
+    /// The certificate of an App Attest key, of which the report has only the dates; nil: the report has none.
     private static func leaf(_ facts: JSONObject) -> JSONValue? {
         guard let start = facts["leaf_not_before"], let end = facts["leaf_not_after"] else { return nil }
         return ["subject": "Certificate of the key", "not_before": start, "not_after": end]
@@ -126,7 +126,7 @@ struct RefusalPage: ConsolePage {
         return .text(words(verdict))
     }
 
-    /// The number of other refusals of the app by the same check with the same code.
+    /// The number of other recorded refusals of the app with the same format, check and code, among the newest ones.
     private static func others(_ file: RecordingFile, _ app: String, _ visit: Visit) async throws -> PageValue {
         let list = AdminCall(.listRecordings, query: [("app_id", app), ("limit", String(maximumOthers))])
         let all = try await visit.call(list)["recordings"]?.elements ?? []

@@ -4,13 +4,13 @@ internal import StrictJSON
 
 /// A search term for a refusal, from a user, an app's developer or a line of the log.
 enum RefusalSearch: Sendable, Hashable {
-    /// The id of a device, or the id of a request, which has the same form.
+    /// The id of a device. It may also be the id of a recorded refusal or of a request, which can have the same form.
     case device(DeviceID)
     /// The hash of a device's id, as in the log.
     case hash(String)
     /// The approximate time.
     case time(UnixTime)
-    /// The id of a request, which only the log contains.
+    /// The id of a request in another form. Only the log contains ids of requests.
     case request(String)
 
     /// The number of newest recorded refusals that are compared. The service keeps at most this many of one app.
@@ -37,7 +37,7 @@ enum RefusalSearch: Sendable, Hashable {
         }
     }
 
-    /// A time in UTC, to the minute or to the second, as pages, the log and the API write it.
+    /// A time in UTC, to the minute or to the second, as pages, the log and the API write it; nil: the text is no such time.
     private static func time(_ text: String) -> UnixTime? {
         var text = text.uppercased()
         for end in [" UTC", "Z"] where text.hasSuffix(end) { text.removeLast(end.count) }
@@ -81,7 +81,7 @@ enum RefusalSearch: Sendable, Hashable {
 }
 
 extension RefusalSearch {
-    /// The id or the hash of a device.
+    /// The id or the hash of a device; nil: the search is for a time or a request.
     private var searched: String? {
         switch self {
         case .device(let id): id.text

@@ -54,7 +54,7 @@ struct FirstDevicePage: ConsolePage {
         } ?? []
     }
 
-    /// The answers to registrations by platform, the most frequent first. A new app has no earlier answers.
+    /// The answers to registrations in the last 7 days by platform, the most frequent first. A new app has no earlier answers.
     private static func answers(to app: String, _ visit: Visit) async throws(CallRefused) -> [PageValue] {
         let rest = visit.now.seconds % step
         let since = visit.now + (rest == 0 ? 0 : step - rest) - days * 86_400
@@ -73,7 +73,7 @@ struct FirstDevicePage: ConsolePage {
         } ?? []
     }
 
-    /// The newest recorded refusals; none for people who may not list them.
+    /// The newest recorded refusals; no value if the person may not list them or the call is refused.
     private static func refusals(of app: String, _ record: JSONValue, _ visit: Visit) async -> PageValue {
         let limit = String(maximumShown)
         let call = AdminCall(.listRecordings, query: [("app_id", app), ("limit", limit)])

@@ -33,7 +33,7 @@ struct SetUpAnswers: Sendable {
 
     private func isYes(_ name: String) -> Bool { self[name] == "yes" }
 
-    /// A value that a page can show and get back unchanged. A value with an invisible character is left out.
+    /// A value that a page can show and get back unchanged. A value that is too long or has an invisible character is left out.
     func shown(_ field: SetUpField) -> String { isVisible(field) ? self[field.name] : "" }
 
     private func isVisible(_ field: SetUpField) -> Bool {
@@ -51,7 +51,7 @@ struct SetUpAnswers: Sendable {
                 sentence: "\(field.label): it is too long, or has a character that cannot be seen. Type it anew.",
                 names: [field.name])
         }
-        // Check the service account first: the parser's error about its JSON would not name it.
+        // Check the service account first: the parser's error about its JSON would not name the service account.
         if step == .android, !self["service_account"].isEmpty, serviceAccount?.object == nil {
             return Problem(sentence: "Service account: it is not the JSON of the file.", names: ["service_account"])
         }
@@ -98,7 +98,8 @@ struct SetUpAnswers: Sendable {
         if !self["app_name"].isEmpty { record["name"] = .string(self["app_name"]) }
         if isYes("development") { record["development_integrity_allowed"] = true }
         if step == .app {
-            // The next steps ask about the chosen platforms. A record without any platform is refused here.
+            // The next steps ask about the chosen platforms, so a placeholder stands for them here. If none is chosen, the parser
+            // refuses the record.
             if steps.contains(.ios) || steps.contains(.android) { record["ios"] = ["app_ids": ["TEAMID1234.app"]] }
             return record
         }

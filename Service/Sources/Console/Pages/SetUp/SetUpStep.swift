@@ -145,7 +145,7 @@ struct SetUpField: Sendable {
     let label: String
     let hint: String?
     let kind: ChangeField.Kind
-    /// The member's name in errors of the record's parser.
+    /// A text that the parser's errors about this field contain, such as the member's name.
     let member: String
     let isSecret: Bool
 

@@ -30,7 +30,7 @@ enum SignIn {
         }
     }
 
-    /// Redirects a person to the sign-in page, which leads back to the requested page.
+    /// Redirects a person to the sign-in page, which leads back to the requested page, or to the first page after a form.
     static func redirect(from request: PageRequest) -> PageAnswer {
         let isPage = request.method != "POST" && (request.path != PageRequest.base || request.isReadFromElsewhere)
         let query = request.query.all.map { ($0.name, Optional($0.value)) }

@@ -4,7 +4,7 @@ import Foundation
 import StrictJSON
 
 extension ConformanceCase {
-    /// The form of every answer, the service's clock, and changes of bodies by a proxy.
+    /// The form of every answer, the service's clock, and the refusals of unknown paths and methods.
     static let answers: [ConformanceCase] = [
         .init("answer-headers", "HTTP", "every answer has the service's time, a request id and no-store") { stage in
             let requests = [

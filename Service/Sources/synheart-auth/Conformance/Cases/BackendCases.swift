@@ -3,8 +3,8 @@ import Crypto
 import StrictJSON
 
 extension ConformanceCase {
-    /// A route of a backend, behind a gateway or a library that asks `/verify`. It echoes nothing, so only the status shows
-    /// whether the request reached it.
+    /// A route of a backend, behind a gateway or a library that asks `/verify`. The route echoes nothing, so only the status and
+    /// the header with a refusal's code show whether a request reached it.
     static let backends: [ConformanceCase] = [
         .init("backend-reached", "Verification for other services", "a signed request reaches the backend") { stage in
             let route = try BackendRoute(stage)
@@ -145,7 +145,7 @@ struct BackendRoute: Sendable {
     /// The method and the body of an honest request.
     let method: String
     let body: [UInt8]
-    /// A different body, which the backend accepts like the first one.
+    /// A body that is not signed, and that the backend would accept like `{}`.
     let foreignBody = Array("{ }".utf8)
 
     /// Skips the case if the command line names no route.
@@ -158,7 +158,7 @@ struct BackendRoute: Sendable {
         (method, body) = (isRead ? "GET" : "POST", isRead ? [] : Array("{}".utf8))
     }
 
-    /// Origin and path of a URL; nil if it has no path, or a query.
+    /// Origin and path of a URL; nil if one of them is missing or not valid, or if there is a query.
     static func parts(_ url: String) -> (base: String, path: String)? {
         let parts = url.split(separator: "/", maxSplits: 3, omittingEmptySubsequences: false)
         guard parts.count == 4, let path = try? RequestPath("/" + parts[3]) else { return nil }
@@ -171,7 +171,7 @@ struct BackendRoute: Sendable {
         try phone.signed(method, path, body, at: time)
     }
 
-    /// Whether the gateway refused the request. The backend's own answers have no code.
+    /// Whether the gateway refused the request, with a code or one of these statuses. Other errors are the backend's own.
     static func isRefusal(_ answer: WireResponse) -> Bool {
         answer.status >= 400
             && (answer.headers.contains(HeaderName.error) || [400, 401, 403, 413, 421, 503].contains(answer.status))
@@ -179,7 +179,7 @@ struct BackendRoute: Sendable {
 }
 
 extension Stage {
-    /// A phone and the route. Requires that a signed request reaches it, because otherwise refusals prove nothing.
+    /// A phone and the route. Skips the case if a signed request does not reach the route, because then refusals prove nothing.
     fileprivate func backend() async throws -> (phone: Phone, route: BackendRoute) {
         let (route, phone) = (try BackendRoute(self), try await phone())
         let answer = try await send(try route.signed(phone, at: now), to: route.base)

@@ -3,8 +3,7 @@ import Crypto
 import StrictJSON
 
 extension ConformanceCase {
-    /// Paths that a proxy may change. Each request is signed for the path that the proxy would produce: if the proxy changes the
-    /// path, the request is wrongly accepted.
+    /// Paths and queries that a proxy may change.
     static let paths: [ConformanceCase] = [
         path("path-slashes", "repeated slashes", ["//auth/v1/device/status", "/auth/v1//device/status"]),
         path("path-escaped-slash", "an escaped slash", ["/auth/v1/device%2Fstatus", "/auth/v1/device%2fstatus"]),
@@ -30,7 +29,8 @@ extension ConformanceCase {
         },
     ]
 
-    /// A case about paths that are not the status route's.
+    /// A case about paths that a proxy may change into the status route's. The first request for each is signed for the status
+    /// route: if a proxy changes the path, the request is wrongly accepted.
     private static func path(_ id: String, _ what: String, _ targets: [String]) -> ConformanceCase {
         .init(id, "Strictness", "a path with \(what) is not the path without") { stage in
             let phone = try await stage.phone()

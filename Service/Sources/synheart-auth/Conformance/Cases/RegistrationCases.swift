@@ -70,7 +70,7 @@ extension ConformanceCase {
         },
     ]
 
-    /// Registrations after an earlier one.
+    /// Other registrations: wrong key proofs and malformed keys, copies, keys that were registered before, development mode.
     static let repeatedRegistrations: [ConformanceCase] = [
         .init("key-proof", "Register", "a key proof by another key is refused") { stage in
             try await stage.refuses(try stage.ordinary, .invalidAttestation) { $0.prover = .init() }

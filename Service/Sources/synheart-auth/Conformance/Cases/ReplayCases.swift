@@ -3,7 +3,7 @@ import Crypto
 import StrictJSON
 
 extension ConformanceCase {
-    /// Copies of accepted requests.
+    /// Copies of accepted and refused requests, and nonces that are used again.
     static let replays: [ConformanceCase] = [
         replay("replay-copy", "a copy of an accepted request") { $0 },
         replay("replay-nonce", "a copy under a new nonce") {

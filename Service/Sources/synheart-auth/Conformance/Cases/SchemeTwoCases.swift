@@ -17,7 +17,7 @@ extension Stage {
 }
 
 extension ConformanceCase {
-    /// Changes of parts that scheme 2 covers, and requests outside its profile.
+    /// Requests under scheme 2: changes of what it covers, wrong times, replays, signatures outside its profile, and the floor.
     static let schemeTwo: [ConformanceCase] = [
         .init("two-accepted", "Scheme 2", "a request under scheme 2 is accepted") { stage in
             let (phone, origin) = try await stage.schemeTwo()

@@ -4,7 +4,7 @@ import Crypto
 import StrictJSON
 
 extension ConformanceCase {
-    /// Changes of what scheme 1 covers, and of the time.
+    /// Requests under scheme 1: correct ones, and ones with changed content, another key, other ids or a wrong time.
     static let signatures: [ConformanceCase] = [
         .init("signed-accepted", "Scheme 1", "a signed request is accepted") { stage in
             let phone = try await stage.phone()
@@ -171,7 +171,7 @@ extension RequestSignature {
         0xFA, 0xAD, 0xA7, 0x17, 0x9E, 0x84, 0xF3, 0xB9, 0xCA, 0xC2, 0xFC, 0x63, 0x25, 0x51,
     ]
 
-    /// Whether s is greater than half of the order.
+    /// Whether the first bit of s is set. Then s is greater than half of the order.
     var isHigh: Bool { raw.count == 64 && raw[32] >= 0x80 }
 
     /// `(r, n - s)`: a second signature of the same message, which needs no key.

@@ -66,7 +66,7 @@ extension ConformanceCase {
 }
 
 extension Stage {
-    /// Header and claims of a phone's token, if a published key signed it.
+    /// Fetches a device token, and returns its header and claims. Fails the case if no published key signed the token.
     fileprivate func token(of phone: Phone) async throws -> (header: JSONObject, claims: JSONObject) {
         let answer = try await accepted(try phone.signed(.token, at: now), "a token")
         guard let token = try? TokenResponse(parsing: answer.body).token else {

@@ -117,7 +117,7 @@ extension Stage {
         return WireRequest.json(.verify, question.bytes).with([("Authorization", credential.map { "Bearer \($0)" })])
     }
 
-    /// The answer of `/verify` about a request.
+    /// Asks `/verify` about a request, and returns the answer. Skips the case if the app is in mode observe.
     func verify(_ request: WireRequest, id: String? = nil, at url: String? = nil) async throws -> WireResponse {
         let answer = try await send(try question(request, credential: try credential, id: id), to: url)
         guard answer.json["observed"] == nil else { throw CaseEnd.skipped("the app is in mode observe") }

@@ -16,7 +16,7 @@ struct ClientCase: ListedCase {
     let newKeys: Int
     /// Refusals of the service that the client may cause. Any other one is the client's mistake.
     let allowed: Set<ErrorCode>
-    /// Judges the client's behaviour. Throws a `CaseEnd` if the rule does not hold.
+    /// Judges the client's behavior. Throws a `CaseEnd` if the rule does not hold.
     let check: @Sendable (ClientTrace) throws -> Void
 
     /// - Parameters:
@@ -28,7 +28,7 @@ struct ClientCase: ListedCase {
     ///   - identities: how many identities the client may register.
     ///   - newKeys: how many keys the client may rotate to; nil: one for each step that rotates.
     ///   - allowed: refusals of the service that the client may get.
-    ///   - check: judges the client's behaviour.
+    ///   - check: judges the client's behavior.
     init(
         _ id: String, _ section: String, _ sentence: String, _ launches: [ClientStep]...,
         faults: [RequestName: [Fault]] = [:], identities: Int = 1, newKeys: Int? = nil, allowed: Set<ErrorCode> = [],

@@ -16,14 +16,14 @@ struct ClientProcess {
         let code: Int32?
         let isTooLate: Bool
         let output: String
-        /// The end of standard error.
+        /// The last 400 characters that were read from standard error.
         let errors: String
     }
 
-    /// The most bytes of output that are read.
+    /// The most bytes that are read from each of standard output and standard error.
     private static let maximumOutput = 256 * 1024
 
-    /// Starts the command, and waits for its end.
+    /// Starts the command, and waits for its end. Kills it after `limit`.
     ///
     /// - Parameter started: gets a function that kills the process.
     func run(_ started: (@escaping @Sendable () -> Void) -> Void) async throws -> Ending {

@@ -60,7 +60,7 @@ struct ClientRun: Sendable {
         if let problem = problem.withLock({ $0 }) { throw problem }
     }
 
-    /// The next index; nil if all are taken.
+    /// Takes the next index; nil if all are taken.
     private static func take(_ next: Locked<Int>, of count: Int) -> Int? {
         next.withLock { next in
             guard next < count else { return nil }

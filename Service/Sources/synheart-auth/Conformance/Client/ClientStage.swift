@@ -11,11 +11,11 @@ struct Arrival: Sendable {
     let at: ContinuousClock.Instant
     /// The service's time at the arrival.
     let time: UnixTime
-    /// The service's answer; nil if the service did not get the request.
+    /// The service's answer; nil if the service did not get the request, or did not answer.
     var verdict: WireResponse?
     /// The answer sent to the client; nil if none was sent, or only a part of it.
     var answer: WireResponse?
-    /// When the answer was sent, or the connection ended.
+    /// The time just before the answer is sent or the connection is ended; nil before that.
     var end: ContinuousClock.Instant?
 
     var name: RequestName { RequestName(request) }
@@ -27,7 +27,7 @@ struct Arrival: Sendable {
     }
 }
 
-/// Plays the service for one case: the real service behind the case's faults, and a backend that asks it about every request.
+/// Plays one case: puts its faults in front of the real service, and plays a backend that asks the service about each request.
 final class ClientStage: Sendable {
     /// The service that all cases share.
     struct Service: Sendable {
@@ -70,7 +70,7 @@ final class ClientStage: Sendable {
     /// Whether the case killed the command in this launch.
     var wasKilled: Bool { state.withLock { $0.isKilled } }
 
-    /// Plays one request.
+    /// Records a request, and plays the next fault for its name. Without a fault, the client gets the service's answer.
     func respond(to request: WireRequest) async -> Delivery {
         let time = Int64(Date().timeIntervalSince1970)
         let (index, fault) = state.withLock { state -> (Int?, Fault?) in
@@ -115,7 +115,7 @@ final class ClientStage: Sendable {
         return .answer(answer)
     }
 
-    /// The answer of the service, or of the backend that asks it.
+    /// Sends a request of the protocol to the service, or asks the service about it as a backend. Nil: no answer arrived.
     private func passed(_ request: WireRequest, _ index: Int) async -> PlayedAnswer? {
         let isOwn = request.target.hasPrefix("/auth/v1/")
         var headers = request.headers.filter { !Self.hopByHop.contains($0.name.lowercased()) }

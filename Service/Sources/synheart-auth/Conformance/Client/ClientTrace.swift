@@ -5,9 +5,9 @@ import StrictJSON
 struct StepResult: Sendable {
     let isDone: Bool
     let isUnsupported: Bool
-    /// The error's code; nil if the step is done.
+    /// The error's code; nil if the step is done, or if the client named no code.
     let error: String?
-    /// The status of the answer to a `send`.
+    /// The status of the answer to a `send`; nil if the client named none.
     let status: Int64?
     let deviceID: String?
 
@@ -24,10 +24,10 @@ struct StepResult: Sendable {
     var text: String { isDone ? "ok" : error ?? "no code" }
 }
 
-/// A client's behaviour in a case: the requests that arrived, and the results of its steps.
+/// A client's behavior in a case: the requests that arrived, and the results of its steps.
 struct ClientTrace: Sendable {
     let arrivals: [Arrival]
-    /// The results of each launch's steps. The last ones are missing if the case killed the client.
+    /// The results of each launch's steps. A launch in which the case killed the client lacks its last results.
     let results: [[StepResult]]
 
     // MARK: Steps
@@ -91,7 +91,7 @@ struct ClientTrace: Sendable {
         return found
     }
 
-    /// Requires a pause between the end of one exchange and the next request.
+    /// Requires a pause of at least this length between the end of one exchange and another request.
     func waited(_ seconds: Double, after one: Arrival, before other: Arrival) throws {
         guard let end = one.end else { return }
         let pause = end.duration(to: other.at) / Duration.seconds(1)
@@ -101,7 +101,8 @@ struct ClientTrace: Sendable {
         }
     }
 
-    /// Requires that a request is dated this many seconds ahead of the service's clock.
+    /// Requires that a scheme 1 request is dated this many seconds ahead of the service's clock, to within 5 s. Accepts any
+    /// scheme 2 request.
     func dated(_ arrival: Arrival, ahead seconds: Int64) throws {
         guard let time = Int64(arrival.header(HeaderName.timestamp)) else { return }
         let ahead = time - arrival.time.seconds
@@ -116,9 +117,9 @@ struct ClientTrace: Sendable {
 
     // MARK: Keys
 
-    /// The texts of the keys that the client registered, without duplicates.
+    /// The texts of the keys in the client's registrations, without duplicates.
     var registeredKeys: [String] { texts("public_key", .register) }
-    /// The texts of the keys that the client rotated to, without duplicates.
+    /// The texts of the new keys in the client's rotations, without duplicates.
     var rotatedKeys: [String] { texts("new_public_key", .rotate) }
 
     private func texts(_ member: String, _ name: RequestName) -> [String] {

@@ -49,7 +49,7 @@ enum Fault: Sendable {
     /// - Parameters:
     ///   - code: its code and status.
     ///   - ahead: the seconds by which its time is ahead of the service's.
-    ///   - retryAfter: the value of `Retry-After`.
+    ///   - retryAfter: the seconds of `Retry-After`; nil: no such header.
     ///   - hasPage: whether a gateway replaced the body by its own page, and kept the headers.
     static func refused(_ code: ErrorCode, ahead: Int64 = 0, retryAfter: Int? = nil, hasPage: Bool = false) -> Fault {
         .answered { now in

@@ -19,7 +19,7 @@ struct FaultListener: Sendable {
         listener = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton).bind(host: host, port: 0) {
             channel in
             channel.eventLoop.makeCompletedFuture {
-                // Answers to pipelined requests would hide the end of a connection.
+                // No pipelining assistance: it would hold back the end of a connection until the answer is sent.
                 try channel.pipeline.syncOperations.configureHTTPServerPipeline(
                     withPipeliningAssistance: false, withErrorHandling: false)
                 return try Connection(wrappingChannelSynchronously: channel)

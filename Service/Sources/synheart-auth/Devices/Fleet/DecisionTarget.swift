@@ -40,7 +40,7 @@ struct DecisionTarget: ParsableArguments {
     /// The parameters of a call about the one device.
     func parameters(of device: String) -> [String: String] { ["app_id": app, "device_id": device] }
 
-    /// The ids in the file, in order and without duplicates.
+    /// The ids in the file, in order and without duplicates; nil: no file is given.
     func idsOfFile() throws -> [String]? {
         guard let from else { return nil }
         var (ids, seen) = ([String](), Set<String>())

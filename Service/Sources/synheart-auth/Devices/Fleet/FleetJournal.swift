@@ -6,7 +6,7 @@ struct FleetPlan: Sendable {
     /// The decision's name in the admin API.
     let decision: String
     let app: String
-    /// The members as given on the command line.
+    /// The members of the call for one device, as given on the command line.
     let asked: JSONObject
     /// The members of each call. A time relative to now is replaced by a fixed time, so that a repeated call makes the same
     /// demand.
@@ -25,7 +25,7 @@ struct FleetPlan: Sendable {
     }
 }
 
-/// The file of `--resume`, in JSON lines: the plan, its devices, and the devices that are done.
+/// The file of `--resume`, in JSON lines: the plan, its devices, and the result of each call for a device.
 ///
 /// A device is recorded after its change. If the process dies in between, the next run repeats the change, which then has no
 /// effect.
@@ -39,7 +39,7 @@ final class FleetJournal {
     /// Continues the run of an existing file, or writes the plan into a new one.
     ///
     /// - Parameter select: selects the devices of a new run.
-    /// - Returns: the plan in the file.
+    /// - Returns: the journal, and the plan in the file.
     static func open(
         _ path: String, _ plan: FleetPlan, selecting select: () async throws -> [FleetDevice]
     ) async throws -> (journal: FleetJournal, plan: FleetPlan) {

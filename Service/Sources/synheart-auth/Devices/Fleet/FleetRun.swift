@@ -138,7 +138,7 @@ extension FleetResult {
 }
 
 extension FleetDevice {
-    /// A device as the admin API shows it.
+    /// A device as the admin API shows it; nil: it has no id.
     init?(_ json: JSONObject) {
         guard let id = json["device_id"]?.string else { return nil }
         self.init(id: id, version: json["version"]?.integer)

@@ -1,6 +1,6 @@
 import StrictJSON
 
-/// One device of a run: its id, and the version that the selection saw.
+/// One device of a run: its id, and the version that the selection saw (nil if a file named the device).
 struct FleetDevice: Sendable, Hashable {
     let id: String
     var version: Int64?
@@ -66,7 +66,7 @@ struct FleetTally: Sendable {
         }
     }
 
-    /// Everything, for programs.
+    /// All counts, some changed devices, and the first refusals, for programs.
     func json(of plan: FleetPlan, isDryRun: Bool) -> JSONObject {
         let examples = examples.map { JSONValue.string($0) }
         return JSONObject([
@@ -90,7 +90,7 @@ struct FleetTally: Sendable {
         return "\(plan.decision), \(plan.devices.count) devices of \(plan.app): " + parts.joined(separator: ", ")
     }
 
-    /// The refusals, one line each.
+    /// The first refusals, one line each, and a line with the number of the others.
     var refusalLines: [String] {
         let shown = refusals.prefix(Self.maximumExamples)
         let further = self[.refused] - shown.count

@@ -95,7 +95,7 @@ jint JNI_OnLoad(JavaVM *vm, void *reserved) {
     return JNI_VERSION_1_6;
 }
 
-/* False if the library was not loaded by System.loadLibrary, or the JVM has no room for another thread. */
+/* False if the library was not loaded by System.loadLibrary, or the JVM has no room for another thread or frame. */
 static int enter(struct visit *visit) {
     memset(visit, 0, sizeof *visit);
     visit->vm = __atomic_load_n(&virtual_machine, __ATOMIC_ACQUIRE);
@@ -163,7 +163,7 @@ static int prepare(JNIEnv *env, const struct octets *arguments, int count, jvalu
     return 1;
 }
 
-/* A malloc'd text; NULL for null, for one that C cannot hold, and for lack of memory. */
+/* A malloc'd text; NULL for null, for a text beyond 1 MiB or with a zero byte, and for lack of memory. */
 static char *text_of(JNIEnv *env, jbyteArray array) {
     if (!array) return NULL;
     jsize length = (*env)->GetArrayLength(env, array);

@@ -290,7 +290,7 @@ static void survives_hostile_input(void) {
         CHECK(made && strstr(made, "{\"format\":\"none\",\"blob\":\"\",\"reason\":\"") == made);
         free(made);
     }
-    /* Names like those of files or of the SDK's keys are not special. */
+    /* Names like those of files or of formats are not special. */
     CHECK(core.key_exists("../x") == 0 && core.key_exists("%n%s") == 0 && core.delete_key("../x") == 0);
 }
 

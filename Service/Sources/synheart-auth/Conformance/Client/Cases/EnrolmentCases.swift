@@ -144,7 +144,7 @@ extension Fault {
         answer.edit { $0.append(("padding", .string(String(repeating: " ", count: 128 * 1024)))) }
     }
 
-    /// A registration with a status that the service never returns.
+    /// The answer to a registration, with a device id in capitals, which the service never returns.
     fileprivate static let misnamed = Fault.changed { answer in
         answer.edit { $0 = [("device_id", "4E8B7C1A-0000-4000-8000-000000000000"), ("status", "registered")] }
     }

@@ -2,7 +2,7 @@ import AuthContract
 import StrictJSON
 
 extension ClientCase {
-    /// A device with a working network.
+    /// A device's life from registration to deregistration, and answers with unknown members.
     static let lives: [ClientCase] = [
         .init(
             "life", "Writing a client", "the client registers, signs, rotates, fetches a token and deregisters",
@@ -61,7 +61,7 @@ extension ClientCase {
 }
 
 extension Fault {
-    /// The service's answer, with members that a later version may add.
+    /// The service's answer, with a member and a header that a later version may add.
     fileprivate static let withMembers = Fault.changed { answer in
         answer.edit { $0.append(("x_later", ["status": "revoked", "list": [1, true]])) }
         answer.set("X-Later", "1")

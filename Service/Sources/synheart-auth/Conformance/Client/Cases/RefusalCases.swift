@@ -1,7 +1,7 @@
 import AuthContract
 
 extension ClientCase {
-    /// Refusals of requests to a backend, and the client's reactions.
+    /// Refusals of requests to a backend or of the client's own calls, and the client's reactions.
     static let refusals: [ClientCase] = [
         .init(
             "replay-post", "Errors", "a POST that is NONCE_REPLAY is reported, and not sent again",

@@ -16,12 +16,12 @@ struct Settings: Hashable {
 /// the same values changes nothing, and one with other values is refused.
 @MainActor
 final class Configured {
-    /// That of the app.
+    /// The configuration of this process.
     static let process = Configured()
 
     private var settings: Settings?
 
-    /// Applies settings, unless they are applied already. A failure is not remembered.
+    /// Applies settings, unless they are applied already. After a failure of `apply`, a later call applies anew.
     ///
     /// - Throws: the error of `apply`, or ``ConfiguredOtherwise``.
     func once(_ settings: Settings, apply: () throws -> Void) throws {

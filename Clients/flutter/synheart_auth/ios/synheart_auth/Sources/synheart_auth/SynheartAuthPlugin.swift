@@ -10,7 +10,7 @@ internal import SynheartAuth
 public final class SynheartAuthPlugin: NSObject, @preconcurrency FlutterPlugin, @preconcurrency FlutterStreamHandler {
     private let client: any AuthClient
     private let configured: Configured
-    /// The last word about a configuration. Tests put keys and records elsewhere.
+    /// Changes a configuration before it is used. Tests put keys and records elsewhere.
     private let customize: (inout SynheartAuth.Configuration) -> Void
     /// The running calls that have an id.
     private var running: [Int64: Task<Void, Never>] = [:]
@@ -115,7 +115,7 @@ public final class SynheartAuthPlugin: NSObject, @preconcurrency FlutterPlugin, 
         } catch let error as SynheartAuthError {
             return Self.failure(error)
         } catch {
-            // A CancellationError. Dart has ended its wait already, and knows whether it was a `send`.
+            // A CancellationError. Dart has ended its wait already, and knows whether the call was a `send`.
             return Self.failure(Contract.cancelled, "the caller cancelled")
         }
     }

@@ -5,7 +5,7 @@ import java.util.Map;
 
 /** What was proven about app and key at registration. */
 public record Assurance(String app, String key, List<String> labels) {
-    /** The member {@code assurance} of an object, null if it has not its form. */
+    /** The member {@code assurance} of an object, null if it is malformed. */
     static Assurance of(Map<String, Object> members) {
         if (!(members.get("assurance") instanceof Map<?, ?> value)) return null;
         if (!(value.get("app") instanceof String app) || !(value.get("key") instanceof String key)) return null;

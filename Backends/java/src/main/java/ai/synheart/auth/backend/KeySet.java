@@ -86,7 +86,7 @@ final class KeySet {
         failed = false;
     }
 
-    /** The keys that can sign tokens, null if this is no key set. Keys of other types are skipped. */
+    /** The keys that can sign tokens, null if this is no valid key set. Keys of other types are skipped. */
     private static Map<String, PublicKey> keys(byte[] body) {
         try {
             if (!(Json.object(body).get("keys") instanceof List<?> listed)) return null;

@@ -7,8 +7,8 @@ public sealed interface Outcome {
     /**
      * The request may pass.
      *
-     * @param identity who signed it; null in observe mode, where the service would have refused it
-     * @param observed the code that the service would have refused it with, in observe mode; else null
+     * @param identity who signed it; null if it passes only because its app is in observe mode
+     * @param observed the code that the service would have refused it with, if it passes only because of observe mode; else null
      */
     record Verification(Identity identity, String observed) implements Outcome {
     }

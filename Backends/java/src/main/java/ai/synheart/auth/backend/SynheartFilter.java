@@ -15,7 +15,7 @@ import java.util.Collections;
 import java.util.List;
 
 /**
- * Lets only verified requests reach servlets. {@link #identityOf} tells them who signed.
+ * Lets a request reach servlets only if it is verified, or passes in observe mode. {@link #identityOf} tells them who signed.
  *
  * <p>Map it before every filter that reads bodies or parameters. A request's body is read whole, up to the limit, and handed on.
  */
@@ -28,12 +28,12 @@ public final class SynheartFilter implements Filter {
         this.verifier = verifier;
     }
 
-    /** The result of the filter for a request; null if it was not verified. */
+    /** The result of the filter for a request; null if the filter did not judge it. */
     public static Outcome.Verification verificationOf(ServletRequest request) {
         return request.getAttribute(FOUND) instanceof Outcome.Verification found ? found : null;
     }
 
-    /** The device that signed a request; null in observe mode. */
+    /** The device that signed a request; null for a request that passes only because its app is in observe mode. */
     public static Identity identityOf(ServletRequest request) {
         Outcome.Verification found = verificationOf(request);
         return found == null ? null : found.identity();

@@ -25,7 +25,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 
-/** A request whose body was verified: it is read from memory. */
+/** A request that passed the filter. Its body is read from memory. */
 final class VerifiedRequest extends UnclaimedRequest {
     static final int PAIR_LIMIT = 10_000;
 
@@ -43,7 +43,7 @@ final class VerifiedRequest extends UnclaimedRequest {
         this.body = body;
     }
 
-    /** A dispatcher puts a request with its own parameters below this one. */
+    /** Forgets the parameters: a dispatcher puts a request with its own parameters below this one. */
     @Override
     public void setRequest(ServletRequest request) {
         super.setRequest(request);
@@ -83,7 +83,7 @@ final class VerifiedRequest extends UnclaimedRequest {
     }
 
     /**
-     * The parameters of the query and of the verified body. The server's own parameters are not used, because the
+     * The parameters of the query and of the body that was read. The server's own parameters are not used, because the
      * server may have made them from a body that was read earlier. A dispatcher's parameters come first, as the server
      * would order them.
      */

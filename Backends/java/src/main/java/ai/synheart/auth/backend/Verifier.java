@@ -242,7 +242,7 @@ public final class Verifier {
         return question;
     }
 
-    /** Whether the headers name one length, and it is the body's. Ambiguous framing allows request smuggling. */
+    /** Whether the headers name no length, or one that is the body's. Ambiguous framing allows request smuggling. */
     private static boolean isFramed(Incoming request) {
         List<String> lengths = Header.values(request.headers(), "Content-Length");
         if (lengths.isEmpty()) return true;

@@ -9,13 +9,14 @@ import kotlin.time.Duration
 import kotlinx.coroutines.delay
 
 /**
- * The parts that the client uses. `ai.synheart.auth.android` makes one with Android's own.
+ * The settings and parts of a client. `ai.synheart.auth.android.AndroidConfiguration` makes one with Android's parts.
  *
- * @param baseUrl the auth service, https; http only on this machine
+ * @param baseUrl the URL of the auth service: https, or http to this machine
  * @param origins the origins besides the auth service for which `send` and `sign` sign: https, or this machine
  * @param aliases earlier origins of the auth service, if it moved to another host. Records of these origins remain valid. The
  *   client sends nothing to them
- * @throws SynheartAuthException.NotConfigured for a malformed URL, and for plain http to a host that is not loopback
+ * @throws SynheartAuthException.NotConfigured for a malformed URL, for plain http to a host that is not loopback, and for a
+ *   `deviceLocalId` that is not a UUID
  */
 public class Configuration(
     baseUrl: String,
@@ -39,7 +40,7 @@ public class Configuration(
     aliases: Set<String> = emptySet(),
     /** A UUID for correlation that registration sends. The service never trusts it. */
     public val deviceLocalId: String? = null,
-    /** Whether the client rotates a key by itself when it is due. */
+    /** Whether the client does the work of [DeviceAuth.maintain] in the background. After `KEY_EXPIRED` it always rotates. */
     public val rotatesAutomatically: Boolean = true,
     /**
      * The signature scheme of the app's requests. A device that has signed under scheme 2 stays there: its service refuses scheme
@@ -54,7 +55,7 @@ public class Configuration(
     /** The service's scheme, host and port, such as `https://auth.example.com`. */
     public val baseUrl: String get() = origin.text
 
-    // All identities of a configuration share them, because a call that hangs blocks all identities.
+    // All identities of a configuration share these, because a call that hangs blocks all identities.
     internal val keyCalls = BlockingCalls(sleeper)
     internal val storageCalls = BlockingCalls(sleeper)
     internal val launch = Launch(clock)

@@ -11,13 +11,14 @@ import kotlinx.coroutines.flow.StateFlow
  * `CancellationException` once its caller is cancelled.
  */
 public interface DeviceAuth {
-    /** Whether the record says that the device is registered, and its key exists. No network. */
+    /** Whether the record says that the device is registered, and its key is not known to be lost. No network. */
     public suspend fun isRegistered(appId: String): Boolean
 
     /**
-     * Registers this device for an app. Idempotent: call it at every launch. A registered device causes no network traffic.
+     * Registers this device for an app. Idempotent: call it at every launch. For a registered device the call itself sends nothing,
+     * but it may start [maintain] in the background.
      *
-     * @param joins whether a call joins a registration in progress. Otherwise it throws `REGISTRATION_IN_PROGRESS`
+     * @param joins whether the call joins a registration in progress. If false, it throws `REGISTRATION_IN_PROGRESS` instead
      */
     public suspend fun registerDevice(appId: String, joins: Boolean = true): Registration
 
@@ -30,7 +31,7 @@ public interface DeviceAuth {
     /** The state of the identity, and its changes. Changes by other processes appear when this process reads the record. */
     public suspend fun stateFlow(appId: String): StateFlow<IdentityState>
 
-    /** The changes of state from now on, of all apps of this instance. A slow collector misses the oldest of more than 64. */
+    /** Changes of state that this instance makes from now on, of all apps. A slow collector misses the oldest of more than 64. */
     public val stateChanges: SharedFlow<StateChange>
 
     /**
@@ -40,7 +41,8 @@ public interface DeviceAuth {
      * @param path the path as sent: escaped, without the query
      * @param body the body as sent
      * @param scheme null, or the scheme that the device signs with
-     * @throws SynheartAuthException.SigningFailed if the device signs under scheme 2, which needs the whole URL ([sign])
+     * @throws SynheartAuthException.SigningFailed if the device signs under scheme 2, which needs the whole URL ([sign]), and if
+     *   [scheme] is another scheme than the device's
      */
     public suspend fun signRequest(
         appId: String, method: String, path: String, body: ByteArray = ByteArray(0), scheme: SignatureScheme? = null,
@@ -72,7 +74,7 @@ public interface DeviceAuth {
     public suspend fun sign(appId: String, method: String, url: String, streamedBody: StreamedBody): Map<String, String>
 
     /**
-     * Signs a request, sends it, and returns the answer, whatever its status.
+     * Signs a request, sends it, and returns the answer, whatever its status. It throws the refusals below if it cannot recover.
      *
      * Recovers once from each of `CLOCK_SKEW` (learns the clock), `NONCE_REPLAY` (signs again), `KEY_EXPIRED` (rotates),
      * `KEY_INVALIDATED` (registers), and a rotation whose answer was lost. `DEVICE_REVOKED` is thrown with recovery `RESET`:
@@ -114,7 +116,8 @@ public interface DeviceAuth {
      *
      * A call joins a rotation in progress, unless that one is scheduled and this one follows a compromise.
      *
-     * @throws SynheartAuthException.RotationFailed if the old key stays active
+     * @throws SynheartAuthException.RotationFailed if the old key stays active, or with recovery `RESET` if the service names a key
+     *   that this device never had
      * @throws SynheartAuthException.NetworkError after three attempts
      */
     public suspend fun rotateKey(appId: String, reason: RotationReason = RotationReason.SCHEDULED): KeyRotation

@@ -47,7 +47,7 @@ internal enum class Remedy {
     /** Register again and sign again. */
     REGISTER,
 
-    /** Sign again if the key was replaced meanwhile, or by finishing an unsettled rotation. Otherwise do as for [CONFIRM]. */
+    /** Sign again if the key was replaced meanwhile, or is replaced by finishing an unsettled rotation. Otherwise as [CONFIRM]. */
     FINISH_ROTATION,
 
     /** Confirm the verdict by a status request, if it came from another origin than the auth service. */
@@ -155,7 +155,7 @@ internal enum class Situation(val code: Code, val remedy: Remedy, val recovery: 
     /** The key store is locked or busy. */
     KEY_STORE_UNAVAILABLE(OwnCode.KEYSTORE_ERROR, Remedy.NONE, Recovery.RETRY),
 
-    /** The key store gave its first suspicious answer about a key. The next one is believed after a pause. */
+    /** The key store gave its first suspicious answer about a key. The next one is believed after a pause, if the canaries work. */
     KEY_SUSPECTED(OwnCode.KEYSTORE_ERROR, Remedy.NONE, Recovery.RETRY),
 
     // The record cannot be read, locked or written now, cannot be decoded, is of a newer version, or belongs to another auth service.
@@ -178,7 +178,7 @@ internal enum class Situation(val code: Code, val remedy: Remedy, val recovery: 
     /** A copy of a request that must not run twice was accepted. */
     WRITE_REPLAYED(OwnCode.NONCE_REPLAY, Remedy.NONE, Recovery.NONE),
 
-    // The caller no longer waits, or the client was closed or reset.
+    // The call's deadline has passed; the client was closed, or the identity was reset.
     DEADLINE_PASSED(OwnCode.NETWORK_ERROR, Remedy.NONE, Recovery.RETRY),
     ENDED(OwnCode.NETWORK_ERROR, Remedy.NONE, Recovery.RETRY),
 }
@@ -191,7 +191,7 @@ internal data class Failure(
     val message: String,
     val cause: Throwable?,
     val retryAfter: Duration?,
-    /** The service's clock in unix seconds, if the error is a verdict of the service. */
+    /** The service's clock in unix seconds; null if the error does not come from an answer of the service. */
     val serverTime: Long?,
     val situation: Situation? = null,
     /** Whether the request of a `send` may have taken effect. */
@@ -217,7 +217,7 @@ internal fun invalidTransition(from: IdentityState, to: IdentityState): Synheart
     return InvalidStateTransition(failure, from, to)
 }
 
-/** The same exception of a `send` whose request may have taken effect. */
+/** The same exception with another `mayHaveHappened`. An [InvalidStateTransition] stays as it is. */
 internal fun SynheartAuthException.afterRequest(mayHaveHappened: Boolean): SynheartAuthException = when {
     failure.mayHaveHappened == mayHaveHappened || this is InvalidStateTransition -> this
     else -> exception(failure.copy(mayHaveHappened = mayHaveHappened)).also { it.stackTrace = stackTrace }

@@ -15,13 +15,13 @@ public class LogEntry internal constructor(
     /** The app. */
     public val appId: String,
     deviceId: String?,
-    /** The error's code. */
+    /** The error's code; null without an error. */
     public val code: String?,
-    /** The state before a change. */
+    /** The state before a change, or before one that was refused; null for other events. */
     public val from: IdentityState?,
-    /** The state after a change. */
+    /** The state after a change, or the one that could not be reached; null for other events. */
     public val to: IdentityState?,
-    /** The duration of the operation. */
+    /** The duration of the operation; null if it is not known. */
     public val durationMillis: Long?,
 ) {
     /** The severity of an entry. */
@@ -37,7 +37,7 @@ public class LogEntry internal constructor(
         FOREIGN_KEY,
     }
 
-    /** The first 16 hexadecimal digits of SHA-256 of the device id. */
+    /** The first 16 hexadecimal digits of SHA-256 of the device id; null without a device id. */
     public val deviceHash: String? = deviceId?.let { sha256(it.toByteArray()).copyOf(8).hex() }
 
     /** One line: `ROTATION_FINISHED app=com.example.app device=… code=… registering -> registered 12 ms`. */
@@ -60,7 +60,7 @@ internal class IdentityLog(private val appId: String, private val logger: AuthLo
     fun transition(from: IdentityState, to: IdentityState, deviceId: String?) =
         write(LogEntry(LogEntry.Level.INFO, LogEntry.Event.STATE_CHANGED, appId, deviceId, null, from, to, null))
 
-    /** A logger that throws must not end an operation. */
+    /** Hides an exception of the logger: it must not end an operation. */
     private fun write(entry: LogEntry) {
         try {
             logger.log(entry)

@@ -18,7 +18,7 @@ internal class MeasuredBody private constructor(
     /** SHA-256. */
     val digest: ByteArray,
 ) : StreamedBody {
-    /** Why the latest copy was not written, if that is not the transport's doing. */
+    /** Why the latest copy was not written; null if it was, or if the transport failed. */
     @Volatile
     var failure: IOException? = null
         private set
@@ -90,7 +90,7 @@ internal class MeasuredBody private constructor(
                     } catch (error: Exception) {
                         Result.failure(failure(OwnCode.SIGNING_FAILED, "the body cannot be read", error))
                     } catch (error: Throwable) {
-                        // The caller's exception: the source failed because of it.
+                        // An `Error` of the source reaches the caller unchanged.
                         Result.failure(error)
                     },
                 )

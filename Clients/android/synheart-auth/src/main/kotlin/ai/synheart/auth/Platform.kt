@@ -6,7 +6,8 @@ import kotlin.time.Duration
 // The platform's functions that the client uses. `ai.synheart.auth.android` has Android's parts; tests have others.
 //
 // The functions of DeviceKeyStore and RecordStorage may block. The client makes the calls of one object one at a time, on a
-// background thread, and waits 30 seconds for each. After that it abandons the call and makes no other of its kind until it returns.
+// background thread, and waits 30 seconds for each. Then it abandons the call, continues with calls of other kinds, and makes no
+// call of this kind until the abandoned one returns.
 
 /** Keeps P-256 private keys that cannot be exported. */
 public interface DeviceKeyStore {
@@ -39,8 +40,8 @@ public interface DeviceKeyStore {
     public fun sign(alias: String, message: ByteArray): ByteArray
 
     /**
-     * Proves that the store works, by its canary: a key of the same kind and age as this one that signs. A canary that is gone, or
-     * cannot be used any more, is made again and must work then.
+     * Proves that the store works: the key's canary, another key of the same kind and age, must sign. A canary that is gone or
+     * invalidated is made again, and the new one must sign.
      *
      * @param alias the name of the key that is missing or cannot be used
      * @throws DeviceKeyStoreException if the store does not work
@@ -60,7 +61,7 @@ public class DeviceKeyStoreException(
 ) : Exception(message, cause) {
     /** The meaning of a failure for the identity. */
     public enum class Code {
-        /** The store does not find the key. The key is lost after two such answers. */
+        /** The store does not find the key. The key is lost after two such answers, if the canaries work. */
         NOT_FOUND,
 
         /** The system permanently refuses the key: one such answer is enough. */
@@ -75,7 +76,7 @@ public class DeviceKeyStoreException(
         /** The app is built or configured wrongly. The client then throws `NOT_CONFIGURED` with the message. */
         MISCONFIGURED,
 
-        /** Anything else, such as a key that cannot be used. The key is lost after two such answers. */
+        /** Anything else, such as a key that cannot be used. The key is lost after two such answers, if the canaries work. */
         FAILED,
     }
 }
@@ -223,7 +224,7 @@ public fun interface HttpTransport {
     public suspend fun send(request: HttpRequest): HttpResponse
 }
 
-/** No answer came. */
+/** No answer came, or one that is too large. */
 public class TransportException(
     message: String,
     /** Whether an answer came that is larger than the request allows. */

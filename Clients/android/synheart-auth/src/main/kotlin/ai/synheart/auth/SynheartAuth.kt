@@ -81,7 +81,7 @@ public class SynheartAuth(private var configuration: Configuration? = null) : De
         try {
             identity.context.existingRegistration(identity.context.ledger.load()) != null
         } catch (error: SynheartAuthException) {
-            // The first suspicious answer changes nothing.
+            // A suspicion changes nothing: the device counts as registered.
             if (error.isSuspicion) true else throw error
         }
     }

@@ -13,7 +13,7 @@ public enum class Recovery(
     /** Call again, after `retryAfter` if it is known. */
     RETRY("retry"),
 
-    /** Call `configure` first. */
+    /** Call `configure`, or correct the configuration. */
     CONFIGURE("configure"),
 
     /** Call `registerDevice`. */
@@ -44,7 +44,7 @@ public sealed class SynheartAuthException(internal val failure: Failure) : Excep
     /** Whether the same call may succeed later. */
     public val isRetryable: Boolean get() = recovery == Recovery.RETRY
 
-    /** How long to wait before that, if the service or the client knows. */
+    /** How long to wait before the next call; null if neither the service nor the client knows. */
     public val retryAfter: Duration? get() = failure.retryAfter
 
     /**
@@ -56,7 +56,7 @@ public sealed class SynheartAuthException(internal val failure: Failure) : Excep
     /** Code and message. */
     override fun toString(): String = "$code: $message"
 
-    /** The auth service could not be reached, or gave no verdict. */
+    /** No verdict came in time, or the client was closed or the identity reset meanwhile. */
     public class NetworkError internal constructor(failure: Failure) : SynheartAuthException(failure)
 
     /** The challenge expired. */
@@ -86,7 +86,7 @@ public sealed class SynheartAuthException(internal val failure: Failure) : Excep
     /** The device's clock is off. */
     public class ClockSkew internal constructor(failure: Failure) : SynheartAuthException(failure)
 
-    /** The key was not rotated. The old one is active. */
+    /** The key was not rotated. The old one is active, unless the recovery is [Recovery.RESET]. */
     public class RotationFailed internal constructor(failure: Failure) : SynheartAuthException(failure)
 
     /** The service has seen this nonce. */
@@ -118,7 +118,7 @@ public sealed class SynheartAuthException(internal val failure: Failure) : Excep
         failure: Failure,
         /** The state before; null if the error came through a platform channel. */
         public val from: IdentityState? = null,
-        /** The state that could not be reached. */
+        /** The state that could not be reached; null as [from]. */
         public val to: IdentityState? = null,
     ) : SynheartAuthException(failure)
 

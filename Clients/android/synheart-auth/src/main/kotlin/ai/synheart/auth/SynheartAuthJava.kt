@@ -50,7 +50,7 @@ public class SynheartAuthJava(public val auth: DeviceAuth) {
     public fun sign(appId: String, method: String, url: String, streamedBody: StreamedBody): CompletableFuture<Map<String, String>> =
         future { auth.sign(appId, method, url, streamedBody) }
 
-    /** See [DeviceAuth.send]. [request] makes one. */
+    /** See [DeviceAuth.send]. [SynheartAuthJava.Companion.request] makes the request. */
     public fun send(appId: String, request: HttpRequest): CompletableFuture<HttpResponse> = future { auth.send(appId, request) }
 
     /** See [DeviceAuth.deviceToken]. */
@@ -105,7 +105,7 @@ public class SynheartAuthJava(public val auth: DeviceAuth) {
                 future.completeExceptionally(error)
             }
         }
-        // Also when the caller cancels the future.
+        // End the job also when the caller cancels the future.
         future.whenComplete { _, _ -> job.cancel() }
         return future
     }

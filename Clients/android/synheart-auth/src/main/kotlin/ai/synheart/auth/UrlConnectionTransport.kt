@@ -27,7 +27,7 @@ import kotlinx.coroutines.withTimeoutOrNull
  * Android's HTTP stack escapes some characters of a URL itself. A signature covers the URL as it is sent, so such a URL is refused.
  */
 public class UrlConnectionTransport internal constructor(
-    /** Where the exchanges run, which block their threads. */
+    /** Where the exchanges run. Each blocks a thread. */
     private val background: CoroutineDispatcher,
     /** Where connections are closed. */
     private val closing: CoroutineDispatcher = background,
@@ -61,7 +61,7 @@ public class UrlConnectionTransport internal constructor(
         }
     }
 
-    /** Makes the exchange on another thread. To end it early, close the connection. */
+    /** Makes the exchange on another thread. Cancelling the caller closes the connection. */
     private suspend fun run(exchange: Exchange): HttpResponse = suspendCancellableCoroutine { continuation ->
         continuation.invokeOnCancellation { closing.inBackground { exchange.connection.disconnect() } }
         background.inBackground {
@@ -75,7 +75,7 @@ public class UrlConnectionTransport internal constructor(
                 val message = "no answer (${error.javaClass.simpleName})"
                 Result.failure(TransportException(message, mayHaveArrived = exchange.mayHaveLeft, cause = error))
             } catch (error: Throwable) {
-                // An error of the caller: reading its streamed body threw it.
+                // An `Error`, such as one of the streamed body, reaches the caller unchanged.
                 Result.failure(error)
             }
             continuation.resumeWith(result)

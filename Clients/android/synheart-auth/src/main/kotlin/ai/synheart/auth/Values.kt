@@ -22,7 +22,7 @@ public enum class IdentityState(
     /** The identity is registered. */
     REGISTERED("registered"),
 
-    /** The system says that the key is gone. */
+    /** The key is lost, or the record is damaged. */
     KEY_INVALID("keyInvalid"),
 }
 
@@ -64,7 +64,7 @@ public enum class RotationReason(
     /** The name in requests and records. */
     public val wire: String,
 ) {
-    /** The key's age, or a request. The previous key stays valid for a short overlap. */
+    /** The key's age, or a demand of the host or the service. The previous key stays valid for a short overlap. */
     SCHEDULED("scheduled"),
 
     /** Another party may have the previous key. It stops being valid at once. */

@@ -43,7 +43,7 @@ internal class BodyServer : Closeable {
     /** A stalled server continues when this is released. */
     val goesOn = CountDownLatch(1)
 
-    /** A piece of a body arrived. */
+    /** Released when a piece of a body has arrived. */
     val hasBegun = CountDownLatch(1)
 
     /** Released when a client ended its connection before its body was complete, or before it had the complete answer. */
@@ -83,7 +83,7 @@ internal class BodyServer : Closeable {
             hash.update(piece, 0, count)
             rest -= count
             hasBegun.countDown()
-            // Until the test ends. The bytes written meanwhile fill the connection.
+            // Until the test releases it. The bytes written meanwhile fill the connection.
             if (stalls) goesOn.await()
         }
         val code = refusals.poll()

@@ -103,7 +103,7 @@ class OnceTest {
         for ((status, isRead) in listOf(200 to false, 302 to false, 399 to false, 401 to true, 403 to true)) {
             val transport = HttpTransport { HttpResponse(status, listOf("X-Synheart-Error" to "MISDIRECTED_REQUEST")) }
             server(transport) { server, auth ->
-                // 401 and 403 with this code are returned to the caller.
+                // A 401 or 403 with this code is thrown. Below 400 the field is ignored, and the answer is returned.
                 val answer = runCatching { auth.send(MemoryPhone.APP, server.request("GET")) }
                 assertEquals("$status", isRead, answer.isFailure)
             }

@@ -24,10 +24,10 @@ class PolicyMatrixTest {
         /** The errors without a recovery that the policy intends. */
         val refusals = case.array("refusals").toSet()
 
-        /** The answer to a request of another service. */
+        /** The status of the backend's answer to a request. */
         val apiStatus = case.long("api_status").toInt()
 
-        /** Whether it is fixed once the app has devices. */
+        /** Whether the policy is fixed once the app has devices. */
         val isFixed = path == "build_channel"
     }
 
@@ -58,7 +58,7 @@ class PolicyMatrixTest {
     private class Life(val phone: TestPhone, val setting: Setting, val time: Time) {
         private val service = phone.service
 
-        // The proofs and the authorities are the policy's.
+        // Without proofs and authorities: the policies set them.
         private val record = phone.record().let { record ->
             val android = record.getValue("android") as Map<*, *>
             record - "signature" + ("android" to android - "proof" - "key_attestation")
@@ -153,9 +153,9 @@ class PolicyMatrixTest {
 
     private fun live(moment: Moment) {
         val failures = mutableListOf<String>()
-        // A sample has every setting, at some of the moments.
+        // The moment shifts the sample, so that the moments of one run take different settings.
         val sampled = settings.filterIndexed { index, _ -> isSampled(index + moment.ordinal) }
-        // Each life spans half a year.
+        // Each life moves the service's clock by more than 91 days.
         for (some in sampled.filter { moment == Moment.BEFORE_REGISTRATION || !it.isFixed }.chunked(16)) {
             RunningService(movesItsClock = true).use { service ->
                 val time = Time(service)

@@ -237,7 +237,7 @@ internal class TestSleeper(private val clock: TestClock) : Sleeper {
     }
 }
 
-/** An error in the contract's form. */
+/** An error in the protocol's form. */
 internal fun refusal(status: Int, code: String, vararg headers: Pair<String, String>, serverTime: Long = System.currentTimeMillis() / 1000) =
     HttpResponse(
         status, headers.toList() + ("X-Synheart-Server-Time" to "$serverTime"),

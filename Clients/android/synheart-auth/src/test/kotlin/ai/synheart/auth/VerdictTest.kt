@@ -55,12 +55,12 @@ class VerdictTest {
         private val records = ConcurrentHashMap<String, ByteArray>()
         private val locks = ConcurrentHashMap.newKeySet<String>()
 
-        /** Thrown by the next call about the key, or about the canary; null: nothing. */
+        /** What each call about the key throws, and each check of the key store and of the storage; null: the call succeeds. */
         var answer: () -> DeviceKeyStoreException? = { null }
         var canary: () -> DeviceKeyStoreException? = { null }
         var storage: () -> StorageException? = { null }
 
-        /** Happens when the key signs. */
+        /** Called when the key signs. */
         var signed: () -> Unit = {}
 
         override var elapsedMillis = 1_000_000L

@@ -52,8 +52,8 @@ public class SynheartAuthIOException(
  * it is one-shot. A duplex body is refused: it is written while the answer is read, and a signature comes before that.
  *
  * A signed request is sent once. Where OkHttp would send it again (after a failed connection, a redirect, a 401 that an
- * `Authenticator` answers, a 408 or a 503), the call throws an `IOException` or returns the answer. A GET or HEAD whose
- * connection failed is signed and sent once more.
+ * `Authenticator` answers, a 408 or a 503), the call throws an `IOException` or returns the answer. A GET or HEAD that was sent
+ * and whose connection then failed is signed and sent once more.
  *
  * @param deadline the limit of a call, recoveries included, until the head of the answer
  */
@@ -124,7 +124,7 @@ internal class SynheartAuthInterceptor(
         var failure: IOException? = null
             private set
 
-        /** Whether the connection of the latest copy failed. */
+        /** Whether the connection failed after the latest copy was sent, and before its answer. */
         @Volatile
         var hasLostConnection = false
             private set
@@ -181,7 +181,7 @@ internal class SynheartAuthInterceptor(
             latest = response
             this.failure = failure
             hasLostConnection = false
-            // The call has ended without this answer.
+            // The call has ended, so no caller gets this answer.
             if (isClosed) response?.close()
         }
 
@@ -215,7 +215,7 @@ private class OneShotBody(private val request: HttpRequest, private val type: Me
     }
 }
 
-/** One copy of a request: its signed URL, and whether it was sent. */
+/** One copy of a request: its signed URL, whether it was sent and answered, and why not. */
 internal class SignedRequest(val url: String) {
     @Volatile
     var isSent = false

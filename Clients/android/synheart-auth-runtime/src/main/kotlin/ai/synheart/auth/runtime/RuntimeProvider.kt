@@ -8,10 +8,10 @@ import android.database.Cursor
 import android.net.Uri
 import android.util.Log
 
-/** Loads `libsynheart_native_crypto.so`. In processes of the app other than its main one, the app calls it itself. */
+/** Loads `libsynheart_native_crypto.so`. In processes of the app other than its main one, the app itself calls [load]. */
 public object SynheartNative {
     /**
-     * Loads the library, so that Synheart Core's runtime finds its functions. It does so once in a process.
+     * Loads the library, so that Synheart Core's runtime finds its functions. Later calls in a process load nothing.
      *
      * @return whether the functions are there. If they are not, Logcat has the reason
      */

@@ -23,7 +23,7 @@ import kotlinx.coroutines.flow.SharedFlow
 import kotlinx.coroutines.flow.StateFlow
 
 /**
- * A [DeviceAuth] in memory, for tests of an app's own code: no phone, no service, no time. Its signatures are texts of the right shape.
+ * A [DeviceAuth] in memory, for tests of an app's own code: no phone, no service, no waiting. Its signatures verify nowhere.
  *
  * ```
  * val auth = FakeDeviceAuth()
@@ -140,7 +140,7 @@ public class FakeDeviceAuth : DeviceAuth {
         )
     }
 
-    /** The answer of [answer], or of the transport of the call. */
+    /** The answer of the call's transport; without a transport, of [answer]. */
     override suspend fun send(appId: String, request: HttpRequest, scheme: SignatureScheme?, transport: HttpTransport?): HttpResponse {
         called("send")
         requireRegistered(appId)

@@ -28,7 +28,7 @@ internal class AndroidAttestation(
     /** The challenge for which Play Integrity was unavailable last, and how often. */
     private var waiting: Pair<ByteArray, Int>? = null
 
-    /** Prepares a token provider, so that the first registration does not wait for it. Google's library binds to the Play Store. */
+    /** Prepares a token provider on another thread, so that the first registration does not wait for it. */
     fun warmUp() = threads.dispatch(EmptyCoroutineContext) {
         try {
             integrity?.warmUp()
@@ -58,7 +58,7 @@ internal class AndroidAttestation(
         val failure = try {
             val integrity = integrity ?: return null
             if (!canDoWithout) return integrity.token(subject.nonce)
-            // The client's own limit would end the whole call.
+            // A shorter limit than the client's own, which would end the whole call.
             return withDeadline(TOKEN_TIMEOUT, sleeper) { integrity.token(subject.nonce) }
                 ?: throw AttestationException(Code.UNAVAILABLE, "Google does not answer")
         } catch (error: AttestationException) {
@@ -85,7 +85,7 @@ internal class AndroidAttestation(
         return earlier + 1 >= MAXIMUM_FAILURES
     }
 
-    /** The chain, if it is one that the service can accept: made by hardware, for this challenge. */
+    /** The chain, if it is one that the service can accept: made by hardware, for this challenge; else null. */
     private suspend fun chain(subject: AttestationSubject): List<ByteArray>? {
         val chain: List<X509Certificate> = try {
             withContext(threads) { keystore.chain(subject.alias) }

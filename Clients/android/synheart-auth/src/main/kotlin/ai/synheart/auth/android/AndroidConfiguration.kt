@@ -50,7 +50,7 @@ public enum class IntegrityRequests {
 /**
  * The settings of an Android app.
  *
- * @param baseUrl the auth service, https; http only on this machine
+ * @param baseUrl the URL of the auth service: https, or http to this machine
  * @param cloudProjectNumber the number of the Google Cloud project that is linked in Play Console. Standard requests need it
  */
 public class AndroidConfiguration(
@@ -65,7 +65,7 @@ public class AndroidConfiguration(
      * signature; the trusted execution environment, the default, takes 5 to 30 ms. `docs/storage.md` compares the two.
      */
     public val usesStrongBox: Boolean = false,
-    /** Other attestation than Google's, such as `DevelopmentAttestation` in a debug build for an emulator. */
+    /** Other attestation than Google's, such as `DevelopmentAttestation` in a debug build for an emulator; null: Google's. */
     public val attestation: AttestationProvider? = null,
     /** Sends requests. */
     public val transport: HttpTransport = UrlConnectionTransport(),
@@ -77,7 +77,7 @@ public class AndroidConfiguration(
     public val aliases: Set<String> = emptySet(),
     /** A UUID for correlation that registration sends. */
     public val deviceLocalId: String? = null,
-    /** Whether the client rotates a key by itself when it is due. */
+    /** Whether the client does the work of `maintain` in the background. After `KEY_EXPIRED` it always rotates. */
     public val rotatesAutomatically: Boolean = true,
     /** The signature scheme of the app's requests. */
     public val scheme: SignatureScheme = SignatureScheme.ONE,
@@ -88,7 +88,7 @@ public class AndroidConfiguration(
      * Records are in the storage of the context: in credential-encrypted storage, unless the context is one of
      * `createDeviceProtectedStorageContext`. The two have separate identities.
      *
-     * @throws ai.synheart.auth.SynheartAuthException.NotConfigured for a malformed URL
+     * @throws ai.synheart.auth.SynheartAuthException.NotConfigured for an invalid setting, such as a malformed URL
      */
     public fun with(context: Context): Configuration = with(context, pause = Keystore.PAUSE)
 
@@ -110,7 +110,7 @@ public class AndroidConfiguration(
             if (attestation == null) it.warmUp = google::warmUp
             it.values = listOf(
                 it.origin, it.origins, it.aliases, cloudProjectNumber, proof, requests, usesStrongBox, attestation,
-                // A configuration without a given transport or logger has its own new ones, which are not compared.
+                // Each configuration makes a new default transport and logger. So objects of these two classes are not compared.
                 transport.takeUnless { transport is UrlConnectionTransport }, logger.takeUnless { logger is LogcatLogger }, deviceLocalId,
                 rotatesAutomatically, scheme, app.isDeviceProtectedStorage,
             )

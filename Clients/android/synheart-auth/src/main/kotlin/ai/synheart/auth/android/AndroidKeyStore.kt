@@ -35,7 +35,7 @@ internal class AndroidKeyStore(
     /** The names of keys without attestation, made because the hardware was too busy to attest. */
     private val unattested: MutableSet<String> = Collections.newSetFromMap(ConcurrentHashMap())
 
-    /** Whether a new key of this name may get the attestation that its key lacks. */
+    /** Whether a new key of this name may get the attestation that the present one lacks. */
     fun mayAttestLater(alias: String): Boolean = alias in unattested
 
     /** One way to make a key. */
@@ -114,7 +114,7 @@ internal class AndroidKeyStore(
         try {
             sign(key, message)
         } catch (error: Exception) {
-            // The hardware has few operations, and drops one for another app.
+            // The hardware runs few operations at once, and drops one for another app. Then sign once more.
             if (KeystoreFault.of(error) != KeystoreFault.OPERATION_DROPPED) throw error
             sign(key, message)
         }
@@ -127,9 +127,9 @@ internal class AndroidKeyStore(
     }
 
     /**
-     * Signs with the canary. If the canary is gone, or unusable for any reason, makes a new one: nothing depends on it. The new one
-     * proves at once that the platform works only if the old one was gone or invalidated. An old one that failed is the platform's
-     * fault, so this check fails and the next one decides.
+     * Signs with the canary. If the canary is gone, invalidated or fails, makes a new one: nothing depends on it. A Keystore that
+     * is busy or absent makes none. The new canary proves at once that the platform works only if the old one was gone or
+     * invalidated. An old one that failed is the platform's fault, so this check fails and the next one decides.
      */
     override fun check(alias: String) {
         val failure = try {

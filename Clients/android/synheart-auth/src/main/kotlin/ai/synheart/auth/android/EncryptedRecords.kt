@@ -17,7 +17,7 @@ internal class EncryptedRecords(private val keystore: Keystore) {
     private val canary = AndroidKeyStore(keystore, AndroidKeyStore.Attestation.NEVER, usesStrongBox = false)
 
     /**
-     * The record in a file.
+     * Decrypts the record in a file.
      *
      * @throws StorageException `UNAVAILABLE` while the Keystore is locked or busy, or its canary fails; `DAMAGED` for any other failure,
      *   which the client believes only if it lasts

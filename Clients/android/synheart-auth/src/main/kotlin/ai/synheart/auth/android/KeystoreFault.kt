@@ -23,7 +23,7 @@ internal enum class KeystoreFault(
     /** The Keystore is locked, busy or restarting. The key may be intact. */
     TEMPORARY(Code.UNAVAILABLE),
 
-    /** An operation was dropped in favour of others. It can be started again at once. */
+    /** An operation was dropped in favor of others. It can be started again at once. */
     OPERATION_DROPPED(Code.UNAVAILABLE),
 
     /** The hardware can do this only after an update of the system. Attempts before the update fail. */
@@ -71,7 +71,7 @@ internal enum class KeystoreFault(
                 return if (error.retryPolicy == KeyStoreException.RETRY_AFTER_NEXT_REBOOT) AFTER_UPDATE else TEMPORARY
             }
             return when (number) {
-                // The last one also occurs when the daemon restarts.
+                // ERROR_INTERNAL_SYSTEM_ERROR also occurs when the daemon restarts.
                 KeyStoreException.ERROR_USER_AUTHENTICATION_REQUIRED, KeyStoreException.ERROR_KEYSTORE_UNINITIALIZED,
                 KeyStoreException.ERROR_INTERNAL_SYSTEM_ERROR,
                 -> TEMPORARY
@@ -80,7 +80,7 @@ internal enum class KeystoreFault(
                 // Google's provisioning server refused this device.
                 KeyStoreException.ERROR_ATTESTATION_KEYS_UNAVAILABLE,
                 -> IMPOSSIBLE
-                // The public code is the one of a damaged key.
+                // A damaged key has the same public code: only the internal code tells the two apart.
                 KeyStoreException.ERROR_KEYMINT_FAILURE -> if (internalCode(error) == TOO_MANY_OPERATIONS) TEMPORARY else SUSPICIOUS
                 else -> SUSPICIOUS
             }
@@ -101,7 +101,7 @@ internal enum class KeystoreFault(
             "Too many operations",
         )
 
-        /** Codes for which Android has no text: too many operations, busy, not reachable, rate limit, application id missing, device locked. */
+        /** Codes without a text: not authenticated, too many operations, busy, not reachable, rate limit, no application id, locked. */
         private val TEMPORARY_NUMBERS = setOf("-26", "-31", "-48", "-49", "-54", "-65", "-72")
     }
 }

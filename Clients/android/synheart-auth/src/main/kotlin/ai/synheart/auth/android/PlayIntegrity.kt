@@ -148,7 +148,7 @@ private fun commonMeaning(code: Int): Code = when (code) {
 /** Waits for a task. A cancelled caller stops waiting; Google's task continues for other callers. */
 private suspend fun <Result> Task<Result>.await(): Result = suspendCancellableCoroutine { continuation ->
     addOnCompleteListener({ it.run() }) { task ->
-        // The result of a task that failed or was cancelled throws.
+        // Reading the result of a task that failed or was cancelled throws, so ask for its exception first.
         val failure = task.exception
         when {
             task.isSuccessful -> continuation.resume(task.result)

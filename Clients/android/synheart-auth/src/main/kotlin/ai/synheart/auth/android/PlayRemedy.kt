@@ -19,7 +19,7 @@ public enum class PlayRemedy(private val packageName: String) {
     SIGN_IN("com.android.vending"),
     ;
 
-    /** Opens the page of the Play Store where the user can do it. A phone without a Play Store has no activity for it. */
+    /** An intent for the page of the Play Store where the user can do it. A phone without a Play Store has no activity for it. */
     public fun intent(): Intent = Intent(Intent.ACTION_VIEW, Uri.parse("market://details?id=$packageName")).addFlags(Intent.FLAG_ACTIVITY_NEW_TASK)
 
     internal companion object {

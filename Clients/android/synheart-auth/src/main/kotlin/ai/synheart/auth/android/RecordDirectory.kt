@@ -60,7 +60,7 @@ internal class RecordDirectory(private val directory: File) {
         removeLeftovers(name)
     }
 
-    /** Keeps the file under another name, unless one has been kept. */
+    /** Copies a file to another name, unless a file of that name exists. */
     @Throws(IOException::class)
     fun copy(name: String, to: String) {
         if (!Files.exists(path(to))) read(name)?.let { write(to, it) }
@@ -91,7 +91,7 @@ internal class RecordDirectory(private val directory: File) {
         return lock(file) ?: null.also { synchronized(held) { held.remove(file) } }
     }
 
-    /** The system's lock; null if another process has it. A failure gives the file back to the process. */
+    /** The system's lock; null if another process has it. If this function throws, the file is no longer in [held]. */
     private fun lock(file: Path): HeldLock? {
         val channel = try {
             FileChannel.open(file, StandardOpenOption.CREATE, StandardOpenOption.WRITE)
@@ -134,7 +134,7 @@ internal class RecordDirectory(private val directory: File) {
 
     private fun path(name: String): Path = File(directory, name).toPath()
 
-    // Some systems cannot do this for a directory. They write the rename with the next checkpoint.
+    // Some systems cannot fsync a directory. They write the rename with the next checkpoint.
     private fun synchronize() {
         try { FileChannel.open(directory.toPath(), StandardOpenOption.READ).use { it.force(true) } } catch (_: IOException) { }
     }

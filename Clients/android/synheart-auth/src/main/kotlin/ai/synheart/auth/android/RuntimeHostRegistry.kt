@@ -152,7 +152,7 @@ internal class RuntimeParts(
     fun signBytes(deviceId: String, message: ByteArray): ByteArray =
         keyCalls.run { rawSignature(keyStore.sign(alias(deviceId), message)).base64Url().toByteArray() }
 
-    /** `{"format":"play-integrity","blob":"<token>"}`, over the base64url text of the hash as nonce. */
+    /** `{"format":"play-integrity","blob":"<token>"}`, over the hash's base64url text as nonce; without a token [noAttestation]. */
     fun attestation(deviceId: String, hash: ByteArray): ByteArray {
         if (hash.size != HASH) return noAttestation("the hash has not 32 bytes")
         val alias = alias(deviceId)
@@ -252,7 +252,7 @@ internal object RuntimeFunctions {
 
     private fun done(function: String, body: RuntimeParts.() -> Unit): Int = attempt(function, { 1 }) { body(); 0 } ?: 1
 
-    /** Log only the classes of the failure: messages may contain values that must not be logged. */
+    /** Runs [body]. Logs only the classes of a failure: messages may contain values that must not be logged. */
     private fun <Value : Any> attempt(function: String, failed: ((Throwable) -> Value)?, body: RuntimeParts.() -> Value?): Value? = try {
         val runtime = RuntimeHostRegistry.runtime ?: throw IllegalStateException()
         runtime.body()

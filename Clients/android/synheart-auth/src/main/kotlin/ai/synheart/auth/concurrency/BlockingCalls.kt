@@ -32,7 +32,7 @@ internal class NoAnswerException : Exception()
  * and calls of the same kind fail at once until the abandoned call returns. So a provider that hangs costs at most one thread for
  * each kind of call.
  *
- * Cancelling a caller ends its wait. A running call continues, and [afterChanges] waits for it.
+ * Cancelling a caller ends its wait. A running call continues, and [afterChanges] waits for it if it is a change.
  */
 internal class BlockingCalls(private val sleeper: Sleeper) {
     // A thread for each kind of call that may hang, and one for the kinds that do not.

@@ -36,7 +36,7 @@ import ai.synheart.auth.wire.upperAscii
 internal class AuthenticatedSend(
     private val identity: DeviceIdentity,
     private val request: HttpRequest,
-    /** The scheme that the caller asked for. */
+    /** The scheme that the caller asked for; null: the device's. */
     private val scheme: SignatureScheme?,
     /** What sends the request. The client's own calls use the configuration's. */
     private val transport: HttpTransport,
@@ -59,8 +59,8 @@ internal class AuthenticatedSend(
     private var hasEnded = false
 
     /**
-     * The answer, or an error at the request's deadline. A rotation or registration that the call began continues, but the
-     * request is no longer sent.
+     * Returns the answer, or throws at the request's deadline. A rotation or registration that the call began continues, but the
+     * request is not sent any more.
      */
     suspend fun run(): HttpResponse {
         var isReceived = false
@@ -111,7 +111,7 @@ internal class AuthenticatedSend(
             when (verdict.remedy) {
                 Remedy.LEARN_CLOCK -> learnClock(verdict, signed.record.clockOffset, signedAt)
                 Remedy.REPORT -> throw verdict.naming(url.origin)
-                // A copy was accepted. Another one must change nothing more.
+                // A copy was accepted. Sign again only if another copy has no second effect.
                 Remedy.SIGN_AGAIN -> if (!isRepeatable) {
                     throw failure(Situation.WRITE_REPLAYED, "a copy of this request was accepted; it is not sent again", verdict)
                 }
@@ -129,7 +129,7 @@ internal class AuthenticatedSend(
         }
     }
 
-    /** The answer, and the copy that was sent. */
+    /** Signs and sends one copy. Returns the answer, and the copy. */
     private suspend fun signAndSend(scheme: SignatureScheme): Pair<HttpResponse, SignedMessage> {
         problemOfHostHeaders(request.headers, scheme)?.let { throw failure(OwnCode.SIGNING_FAILED, "the request's headers: $it") }
         val signed = sign(scheme)
@@ -148,7 +148,7 @@ internal class AuthenticatedSend(
         return answer to signed
     }
 
-    /** Notes that a copy is being sent, unless the caller was already told whether one was. Returns the state before. */
+    /** Notes that a copy is being sent. Returns [mayHaveHappened] as it was. Throws if the call has ended. */
     private fun leave(): Boolean = synchronized(this) {
         if (hasEnded) throw deadlinePassed()
         mayHaveHappened.also { mayHaveHappened = true }
@@ -192,8 +192,8 @@ internal class AuthenticatedSend(
     }
 
     /**
-     * The verdict, if the auth service confirms it; else null. If a reset has ended the identity that signed, the status of the present
-     * one decides.
+     * The verdict if the auth service confirms it, or the error of the status request; else null. If a reset has ended the identity
+     * that signed, the status of the present one decides.
      */
     private suspend fun confirmed(verdict: SynheartAuthException, record: IdentityRecord): SynheartAuthException? {
         if (isAuthOrigin && context.ledger.load().deviceId == record.deviceId) return verdict
@@ -205,7 +205,7 @@ internal class AuthenticatedSend(
     }
 
     private companion object {
-        /** Safe or idempotent methods (RFC 9110 section 9.2). */
+        /** The safe or idempotent methods (RFC 9110 section 9.2), except TRACE. */
         val IDEMPOTENT = setOf("GET", "HEAD", "OPTIONS", "PUT", "DELETE")
 
         /** Whether something of the request may have been sent. */
@@ -221,7 +221,7 @@ internal class AuthenticatedSend(
         /** Whether the verdict would end the identity, so that the auth service must confirm it. */
         val SynheartAuthException.endsIdentity: Boolean get() = remedy == Remedy.FINISH_ROTATION || remedy == Remedy.CONFIRM
 
-        /** The refusal in an answer; null for an app's own 4xx. */
+        /** The refusal in a 401, 403, 409 or 421; null for any other answer, such as an app's own 4xx. */
         fun verdict(answer: HttpResponse): SynheartAuthException? {
             if (answer.status !in setOf(401, 403, 409, 421) || answer.refusal == null) return null
             return answer.error().takeIf { answer.status != 421 || it.remedy == Remedy.REPORT }

@@ -168,8 +168,8 @@ internal class DeviceIdentity(val context: IdentityContext, private val scope: C
     }
 
     /**
-     * Calls the service with the current key. If the service refuses a key that was just replaced, calls it once more. A refusal of an
-     * identity that a reset has ended must not make the host give up the present one.
+     * Calls the service with the current key. If the service refuses a key that was just replaced, calls again with the new one.
+     * If a reset has ended the identity meanwhile, the error says so: the host must not give up the present identity.
      *
      * @return the answer, and the key that signed
      */
@@ -208,7 +208,7 @@ internal class DeviceIdentity(val context: IdentityContext, private val scope: C
         if (RotationSchedule.isDue(now, context.serverTime(now))) rotateAsDemanded()
     }
 
-    /** Starts [maintain] unless it runs already, or failed in this process. A new demand, a new identity or the next launch tries again. */
+    /** Starts [maintain] unless it runs already, or failed in this process. A new demand, a reset or the next launch tries again. */
     fun maintainInBackground() {
         if (!context.configuration.rotatesAutomatically || !context.isMaintained.compareAndSet(false, true)) return
         scope.launch {

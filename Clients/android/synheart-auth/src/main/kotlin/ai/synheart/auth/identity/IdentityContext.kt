@@ -42,7 +42,7 @@ internal class IdentityContext(val appId: String, val configuration: Configurati
     private val signer = RequestSigner(this)
     private val judge = KeyJudge(configuration, ledger) { kind, body -> keys(kind, body) }
 
-    /** The scheme that an origin accepted after it had refused the other one. */
+    /** By origin: the scheme that the service accepted after it had refused the other one. */
     val schemes = ConcurrentHashMap<String, SignatureScheme>()
 
     /** Whether automatic maintenance runs, or failed and waits for a new cause. */

@@ -174,9 +174,9 @@ internal class IdentityLedger(
     }
 
     /**
-     * Removes the record, as the last step of a reset. A copy of an unreadable record stays.
+     * Removes the record: a reset's last step, or its first if no journal can be written. A copy of an unreadable record stays.
      *
-     * @param unannounced the record whose reset could not be written before
+     * @param unannounced the record, if its reset could not be written; else null
      */
     suspend fun clear(unannounced: IdentityRecord? = null): Unit = withLock(Scope.RECORD) {
         known = null
@@ -241,8 +241,8 @@ internal class IdentityLedger(
     }
 
     /**
-     * A record that was damaged at two readings at least 2 s apart is set aside and treated as `keyInvalid`: the next
-     * registration replaces it. The first reading is an error after which a retry may succeed.
+     * Judges a damaged record. The first reading sets a copy aside, and throws an error with recovery `RETRY`. A reading at least
+     * 2 s later returns a record in `keyInvalid`, which the next registration replaces.
      *
      * @param bytes the record; null if the storage cannot open it
      */

@@ -11,7 +11,7 @@ import ai.synheart.auth.wire.RotationDemand
 import ai.synheart.auth.wire.isDeviceId
 import ai.synheart.auth.wire.writeJson
 
-/** The service's knowledge of this device. The state does not determine it: `registering` means pending or rotating. */
+/** The service's knowledge of this device. The state does not determine it: in `registering` it can be any of the three. */
 internal enum class Identity(val wire: String) {
     /** Nothing usable. */
     NONE("none"),
@@ -27,8 +27,8 @@ internal enum class Identity(val wire: String) {
 internal data class KeyReference(val alias: String, val thumbprint: String)
 
 /**
- * An operation in progress. It is written before each step with outside effects, so that it can be finished or undone after a
- * kill.
+ * An operation in progress. The entry is written before each step with outside effects, so that the operation can be finished or
+ * undone after the process is killed.
  */
 internal sealed interface JournalEntry {
     /** A registration with this key. If it [isSent], the service may know the key. */
@@ -43,7 +43,7 @@ internal sealed interface JournalEntry {
         val thumbprint: String? = null,
         /** The latest timestamp of the copies that may still take effect; null if there are none. */
         val lastCopy: Long? = null,
-        /** The service answered a copy with `ROTATION_FAILED`. */
+        /** The service answered a copy with `ROTATION_FAILED`, or named another key as the current one. */
         val isRefused: Boolean = false,
     ) : JournalEntry
 
@@ -61,7 +61,7 @@ internal data class IdentityRecord(
     val identity: Identity = Identity.NONE,
     val deviceId: String? = null,
     val key: KeyReference? = null,
-    /** Unix seconds, as all times of the record. */
+    /** Unix seconds, as all times of the record except those of [suspicions]. */
     val registeredAt: Long? = null,
     val keyRotatedAt: Long? = null,
     val clockOffset: ClockOffset = ClockOffset.NONE,

@@ -49,7 +49,7 @@ internal sealed interface IdentityEvent {
     /** The suspected key signed. */
     data class KeyProved(val alias: String) : IdentityEvent
 
-    /** Ignored unless the record still names the lost key. */
+    /** Ignored unless the lost key is still the current one. */
     data class KeyLost(val key: KeyReference) : IdentityEvent
     data object Wiped : IdentityEvent
 

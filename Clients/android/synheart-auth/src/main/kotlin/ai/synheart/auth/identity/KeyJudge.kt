@@ -24,8 +24,9 @@ internal class KeyJudge(private val configuration: Configuration, private val le
     /**
      * Returns what [body] gets from this key. Null from [body] means that the key was not found.
      *
-     * @throws SynheartAuthException `KEY_INVALIDATED` only after a verdict that the key is lost. Otherwise an error
-     *   with recovery `RETRY`: the key store does not work, or this is the first suspicious answer
+     * @throws SynheartAuthException `KEY_INVALIDATED` only if the key is lost, or is no longer the record's; an error with recovery
+     *   `RETRY` if the key store does not work now, or the key is only suspected; `NOT_CONFIGURED` or `KEYSTORE_ERROR` if the key
+     *   store can never work
      */
     suspend fun <Value : Any> ask(key: KeyReference, kind: CallKind, body: (DeviceKeyStore) -> Value?): Value {
         val first = answer(kind, body)
@@ -101,5 +102,5 @@ internal val DeviceKeyStoreException.answer: PlatformAnswer
             PlatformAnswer.TEMPORARY
     }
 
-/** Whether a key store or a record gave its first suspicious answer. The identity is not lost. */
+/** Whether the error is a suspicion about a key. The identity is not lost. */
 internal val SynheartAuthException.isSuspicion: Boolean get() = failure.situation == Situation.KEY_SUSPECTED

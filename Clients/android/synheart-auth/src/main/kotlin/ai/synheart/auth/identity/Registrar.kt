@@ -21,7 +21,7 @@ import kotlin.time.Duration
 internal class RegistrationCycle(private val context: IdentityContext, private val backOff: BackOff) {
     private var start: Long? = null
 
-    /** Registers from any state. The result is registered or pending. */
+    /** Registers from any state. Returns the existing registration if another process was faster. */
     suspend fun run(): Registration {
         try {
             val registration = attempts()
@@ -82,7 +82,7 @@ internal class RegistrationFailure(
     /** The remedy: the error's own, unless the attempt has a better one. */
     val remedy: Remedy = error.remedy,
     val forgetsKey: Boolean = false,
-    /** The attestation provider is unavailable. After the pause the attempt can continue. */
+    /** The pause after which the attempt can continue; null unless the attestation provider is unavailable. */
     val pause: Pause? = null,
 ) : Exception(error) {
     class Pause(val delay: Duration, val next: RegistrationAttempt.Candidate)
@@ -118,7 +118,7 @@ internal class Registrar(private val context: IdentityContext) {
             context.configuration.clock.elapsedMillis < waiting.challenge.goodUntilMillis
     }
 
-    /** Returns the existing registration, or clears what an interrupted operation left, so that a registration can begin. */
+    /** Returns the existing registration, or clears what an interrupted operation left and returns null, to register. */
     suspend fun settleLeftovers(): Registration? {
         var record = ledger.load()
         if (record.journal is JournalEntry.Reset) {
@@ -147,7 +147,7 @@ internal class Registrar(private val context: IdentityContext) {
         ledger.apply(IdentityEvent.Wiped)
     }
 
-    /** Asks for the decision on a pending registration. */
+    /** Asks for the decision on a pending registration. Returns null if its key is lost. */
     private suspend fun settlePending(record: IdentityRecord): Registration? {
         val key = record.key
         val deviceId = record.deviceId

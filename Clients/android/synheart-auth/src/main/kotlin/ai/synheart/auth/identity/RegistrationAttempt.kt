@@ -43,7 +43,7 @@ internal class RegistrationAttempt(private val context: IdentityContext) {
         return run(Candidate(challenge, makeKey(challenge))) // Step 3.
     }
 
-    /** The rest of an attempt. */
+    /** Runs an attempt from step 4 on. */
     suspend fun run(candidate: Candidate): Registration {
         val nonce = bindingNonce(candidate.challenge.bytes, candidate.key.publicKey.base64) // Step 4.
         val evidence = attest(candidate, nonce) // Step 5.
@@ -62,7 +62,7 @@ internal class RegistrationAttempt(private val context: IdentityContext) {
         return SigningKey(reference, publicKey, mayBeKnown = false, isAttestationSpent = false)
     }
 
-    /** The service may have registered this key. If asked with the same key again, it returns the same device id. */
+    /** The key of an earlier attempt, if it can be used again; else null. A service that knows the key returns the same device id. */
     private suspend fun keyOfEarlierAttempt(): SigningKey? {
         val entry = context.ledger.load().journal as? JournalEntry.Registration ?: return null
         if (!entry.isSent && configuration.keyStore.attestsKeys) return null
@@ -91,8 +91,8 @@ internal class RegistrationAttempt(private val context: IdentityContext) {
         get() = this is SynheartAuthException.AttestationUnavailable || failure.situation == Situation.KEY_UNATTESTED
 
     /**
-     * The failure of an unavailable provider. It asks for a pause, after which the same nonce may be tried again; if the challenge
-     * would not outlive the pause, the next attempt has a new challenge.
+     * The failure of an unavailable provider. It asks for a pause, after which the same nonce may be tried again. If the challenge
+     * would not outlive the pause, the next attempt has a new challenge. After the last pause the failure is final.
      */
     private fun pause(candidate: Candidate, error: SynheartAuthException): RegistrationFailure {
         val delay = RetryPolicy.PROVIDER.delay(candidate.refusals, 0.0) ?: return RegistrationFailure(error)
@@ -142,13 +142,13 @@ internal class RegistrationAttempt(private val context: IdentityContext) {
         else -> RegistrationFailure(error, forgetsKey = true)
     }
 
-    /** The app demands the key's own attestation, and only a new key can name a new challenge. */
+    /** The key's own attestation is needed, and only that of a new key can name a new challenge. */
     private fun spent(error: SynheartAuthException) =
         RegistrationFailure(error, Situation.KEY_ATTESTATION_SPENT.remedy, forgetsKey = true)
 
     private suspend fun persist(received: ServiceClient.Answer): Registration {
         val answer = received.read(RegisterAnswer::parse)
-        // The device's clock may be off by more than the client may learn.
+        // Prefer the service's time: the device's clock may be off by more than the client may learn.
         val now = received.serverTime ?: context.serverTime(context.ledger.load())
         return when (answer.status) {
             RegisterAnswer.Status.REGISTERED -> {

@@ -168,7 +168,7 @@ internal fun IdentityRecord.device(): String = deviceId ?: throw failure(OwnCode
 /** The error if the current key is gone, or is found and can no longer sign. */
 internal fun keyLost(): SynheartAuthException = failure(OwnCode.KEY_INVALIDATED, "the key is gone; registerDevice makes a new one")
 
-/** The key that signs, if the identity may sign. */
+/** The key that signs. Throws if the identity may not sign. */
 internal fun IdentityRecord.signingKey(): KeyReference {
     if (state == IdentityState.KEY_INVALID) throw keyLost()
     if (identity == Identity.ACTIVE && key != null) return key

@@ -57,8 +57,8 @@ internal class Resetter(private val context: IdentityContext) {
         for (alias in KeyAlias.both(context.appId)) context.deleteKey(alias)
     }
 
-    /** Tells the service, best effort: 204, `NOT_REGISTERED` and `DEVICE_REVOKED` mean done. When offline, the row stays until an operator or
-     * the key's age ends it. */
+    /** Tells the service, best effort: 204, `NOT_REGISTERED` and `DEVICE_REVOKED` mean done. When offline, the service's row stays
+     * until an operator or the key's age ends it. */
     private suspend fun tellService(record: IdentityRecord) {
         val key = record.key
         if (record.deviceId == null || key == null || !ledger.isOurs(record)) return

@@ -29,8 +29,8 @@ import kotlin.time.Duration.Companion.seconds
 /**
  * Replaces the key. The caller holds the operation lock. Meanwhile requests are signed with the old key.
  *
- * A copy of a sent rotation may arrive late. So the pending key stays the same until the service has answered. The client deletes
- * it only if the service names another key at a time when no copy can be accepted any more.
+ * A copy of a sent rotation may arrive late. So the pending key stays the same while a copy may be accepted. After that, the client
+ * replaces the pending key if it is lost or must be attested for a new challenge, and deletes it if the service names another key.
  */
 internal class Rotator(private val context: IdentityContext) {
     private val ledger = context.ledger
@@ -38,7 +38,7 @@ internal class Rotator(private val context: IdentityContext) {
     /** The challenge for which the attestation provider could not answer. The next attempt uses it while it is valid. */
     private var waiting: UnexpiredChallenge? = null
 
-    /** One attempt. Afterwards the identity is in `registered`, whatever the outcome. */
+    /** One attempt. Afterwards the identity is in `registered`, or in `keyInvalid` if the current key is lost. */
     suspend fun attempt(reason: RotationReason): KeyRotation {
         var record = prepare()
         val leftover = record.journal
@@ -193,7 +193,8 @@ internal class Rotator(private val context: IdentityContext) {
     }
 
     /**
-     * Ends a failed attempt: either the rotation took effect after all, or the old key stays active and the pending key is kept.
+     * Ends a failed attempt. Returns the rotation if it took effect after all. Otherwise throws, and the old key stays active unless
+     * it is lost.
      */
     private suspend fun resolve(error: SynheartAuthException): KeyRotation {
         val record = ledger.load()
@@ -224,8 +225,8 @@ internal class Rotator(private val context: IdentityContext) {
     }
 
     /**
-     * Asks the service which key is current. If it is the new one, confirms the rotation. If it is the old one, returns null, and
-     * abandons the pending key if no copy can arrive. If it is neither, another party rotated.
+     * Asks the service which key is current. If it is the new one, confirms the rotation. If it is the old one, throws while a copy
+     * may arrive; after that it abandons the pending key and returns null. If it is neither, another party rotated: throws.
      */
     private suspend fun settle(pending: JournalEntry.Rotation, record: IdentityRecord): KeyRotation? {
         val status = try {

@@ -22,7 +22,7 @@ import ai.synheart.auth.wire.serverTime
 import kotlin.time.Duration
 import kotlinx.coroutines.CancellationException
 
-/** Sends a request and abandons the transport at the request's deadline. Throws `NETWORK_ERROR` and `ANSWER_TOO_LARGE`. */
+/** Sends a request, until its deadline. Throws `NETWORK_ERROR`, `ANSWER_TOO_LARGE`, and `SIGNING_FAILED` if it cannot be sent. */
 internal suspend fun Configuration.exchange(request: HttpRequest, transport: HttpTransport = this.transport): HttpResponse = try {
     withDeadline(request.deadline, sleeper, HttpResponse::abandon) { transport.send(request) }
         ?: throw failure(OwnCode.NETWORK_ERROR, "no answer in time")

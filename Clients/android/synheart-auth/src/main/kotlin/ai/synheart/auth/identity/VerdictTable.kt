@@ -22,7 +22,7 @@ internal enum class PlatformAnswer {
 internal enum class Canaries { NOT_ASKED, WORK, FAIL }
 
 /**
- * A suspicious answer: part of the record, so that the second one may come from another launch.
+ * A suspicious answer. It is stored, so that the second one may come from another launch.
  *
  * @param subject the alias of the key, or the digest of the damaged record
  * @param launch the process that got the answer
@@ -87,7 +87,7 @@ internal sealed interface Verdict {
 }
 
 /**
- * The table of client.md, *Key invalidation*. Pure: the platform's half only feeds it.
+ * The table of docs/protocol.md, *Lost keys*. Pure: the platform's half only feeds it.
  *
  * | answer | history | canaries | verdict |
  * |---|---|---|---|

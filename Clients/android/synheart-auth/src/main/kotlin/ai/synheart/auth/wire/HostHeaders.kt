@@ -14,7 +14,7 @@ private val SIGNATURE = setOf(
 ).mapTo(HashSet()) { it.lowerAscii() }
 
 /**
- * The fault of the header lines that a host adds to its request; null if there is none. Refused are malformed lines, fields that
+ * The fault of the header lines that a host adds to its request; null if there is none. Faults are malformed lines, fields that
  * the transport writes, and fields that belong to the signature. The client drops nothing silently.
  */
 internal fun problemOfHostHeaders(headers: List<Pair<String, String>>, scheme: SignatureScheme): String? {

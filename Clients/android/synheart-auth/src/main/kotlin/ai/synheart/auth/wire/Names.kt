@@ -36,7 +36,7 @@ private val APP_ID = Regex("[A-Za-z0-9._-]{1,128}")
 private val DEVICE_ID = Regex("[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 private val UNIX_TIME = Regex("[0-9]{10}")
 
-/** Whether a text is the id of an app. `_next` at the end is the suffix of the pending key's alias. */
+/** Whether a text is the id of an app. It must not end in `_next`, the suffix of the alias of an app's second key. */
 internal fun isAppId(text: String): Boolean = APP_ID.matches(text) && !text.endsWith("_next")
 
 /** Whether a text is the id of a device: a lower-case version 4 UUID. */

@@ -1,7 +1,7 @@
 package ai.synheart.auth.wire
 
 /**
- * The destination of a request: scheme and authority, normalised so that equal origins are equal values.
+ * The destination of a request: scheme and authority, normalized so that equal origins are equal values.
  *
  * `@scheme` and `@authority` of RFC 9421: lower case, without the scheme's default port.
  */
@@ -100,8 +100,8 @@ private val STRUCTURAL_ESCAPE = Regex("%(2[eEfF]|5[cC]|3[bB]|00)")
 /**
  * Refuses every path that two servers could read differently.
  *
- * Refused are a path that does not begin with `/`, characters outside `0x21...0x7E`, `#`, `?`, `%00`, and dot segments. To find
- * dot segments, `%2e`, `%2f`, `%5c` and `%3b` are decoded, and `\` and `;` end a segment as `/` does: some servers do the same.
+ * A path must begin with `/`, and must not have characters outside `0x21...0x7E`, `#`, `?`, `%00` or dot segments. To find dot
+ * segments, `%2e`, `%2f`, `%5c` and `%3b` are decoded, and `\` and `;` end a segment as `/` does: some servers do the same.
  */
 internal fun checkPath(path: String) {
     if (!path.startsWith("/")) throw FormException("the path must begin with /")

@@ -12,7 +12,7 @@ import ai.synheart.auth.remedy
 import kotlin.time.Duration
 import kotlin.time.Duration.Companion.seconds
 
-/** A refusal in the contract's form: in the body, or in headers where a gateway replaced the body. */
+/** A refusal in the protocol's form: in the body, or in headers where a gateway replaced the body. */
 internal class Refusal(val code: String, val message: String, val serverTime: Long?)
 
 /** The demand in `X-Synheart-Rotate`. */
@@ -36,7 +36,7 @@ internal data class RotationDemand(
 /** The demand to rotate in an answer of the auth service. */
 internal val HttpResponse.rotationDemand: RotationDemand? get() = header(Header.ROTATE)?.let(RotationDemand::parse)
 
-/** The refusal in a 4xx or 5xx; null if the answer is not in the contract's form. */
+/** The refusal in a 4xx or 5xx; null if the answer is not in the protocol's form. */
 internal val HttpResponse.refusal: Refusal?
     get() {
         if (status !in 400..599) return null
@@ -63,7 +63,7 @@ internal val HttpResponse.retryAfter: Duration?
         return text.toLongOrNull()?.seconds?.coerceAtMost(RetryPolicy.LONGEST_RETRY_AFTER) ?: RetryPolicy.LONGEST_RETRY_AFTER
     }
 
-/** The error of an answer that is not 2xx. Only a 4xx in the contract's form is a verdict. Anything else is a network error. */
+/** The error of an answer that is not 2xx. Only a 4xx in the protocol's form is a verdict. Anything else is a network error. */
 internal fun HttpResponse.error(): SynheartAuthException {
     val refusal = refusal
         ?: return failure(OwnCode.NETWORK_ERROR, "the answer is not the service's (HTTP $status)", retryAfter = retryAfter)
@@ -78,7 +78,7 @@ internal fun HttpResponse.error(): SynheartAuthException {
     )
 }
 
-/** The error, with the origin that the service is not configured for. Other errors are returned unchanged. */
+/** A `MISDIRECTED_REQUEST` error with the request's origin in its message. Other errors are returned unchanged. */
 internal fun SynheartAuthException.naming(origin: RequestOrigin): SynheartAuthException =
     if (remedy != Remedy.REPORT) this else failure(failure.code, "the service at ${origin.text} is not configured for this origin: $message", this)
 

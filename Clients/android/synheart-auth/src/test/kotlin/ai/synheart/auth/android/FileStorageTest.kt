@@ -214,7 +214,7 @@ class FileStorageTest {
         phone.storage().write(name, record)
         val room = folder.resolveSibling("room")
         assertTrue(folder.renameTo(room))
-        // Linux' device without space: as on a full disk, no file can be created.
+        // In /proc, as on a full disk, no file can be created.
         Files.createSymbolicLink(folder.toPath(), java.nio.file.Path.of("/proc"))
         expect(Code.UNAVAILABLE) { phone.storage().write(name, record) }
         expect(Code.UNAVAILABLE) { phone.storage().check() }

@@ -13,7 +13,7 @@ import kotlin.reflect.KVisibility
 import kotlin.reflect.full.declaredMembers
 import kotlin.reflect.full.isSubclassOf
 
-/** Prints every public declaration of the classes in a folder, in one order; with `--classes`, the names of public classes alone. */
+/** Prints the public and protected declarations of the classes in a folder, sorted; with `--classes`, only the classes' names. */
 object ApiDump {
     @JvmStatic
     fun main(arguments: Array<String>) {

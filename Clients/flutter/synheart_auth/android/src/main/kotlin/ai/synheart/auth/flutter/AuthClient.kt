@@ -33,7 +33,7 @@ internal data class Settings(
 internal class Configured {
     private var settings: Settings? = null
 
-    /** Applies [settings] by [apply], unless they are applied already. A failure of [apply] is not remembered. */
+    /** Applies [settings] by [apply], unless they are applied already. After a failure of [apply], a later call applies anew. */
     fun once(settings: Settings, apply: () -> Unit) = synchronized(this) {
         val before = this.settings
         if (before == settings) return@synchronized
@@ -43,7 +43,7 @@ internal class Configured {
     }
 
     companion object {
-        /** That of the app. */
+        /** The configuration of this process. */
         val process = Configured()
     }
 }

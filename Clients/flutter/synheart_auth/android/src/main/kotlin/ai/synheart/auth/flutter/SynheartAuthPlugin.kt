@@ -26,7 +26,7 @@ import kotlinx.coroutines.SupervisorJob
 import kotlinx.coroutines.cancel
 import kotlinx.coroutines.launch
 
-/** The Android half of the Flutter plugin: the contract's calls, made of the Kotlin client. */
+/** The Android half of the Flutter plugin: the contract's calls, on the Kotlin client. */
 public class SynheartAuthPlugin internal constructor(
     private val main: Executor,
     private val configured: Configured,
