@@ -67,7 +67,7 @@ import Testing
                 == .keyInvalidated)
     }
 
-    @Test func `an identity that a test makes registered can sign, and one that it ends has no device id`() async throws {
+    @Test func `an identity set to registered can sign, one set to unregistered has no device id`() async throws {
         let auth = FakeSynheartAuth()
         auth.set(.registered, appID: app)
         let id = try #require(try await auth.getDeviceId(appID: app))
