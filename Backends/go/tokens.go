@@ -56,7 +56,7 @@ type TokenOptions struct {
 	Timeout      time.Duration
 	InsecureHTTP bool
 	Log          *log.Logger
-	// The time now, and a time that never runs back. For tests.
+	// The wall clock and a monotonic clock, for tests. Nil: those of the system.
 	Now       func() time.Time
 	Monotonic func() time.Duration
 }

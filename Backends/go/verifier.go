@@ -392,7 +392,7 @@ func newVerification(body map[string]json.RawMessage, request Incoming) *Verific
 	if !isApp || !isDevice || platform == "" || assurance == nil || !isScheme || (scheme != 1 && scheme != 2) || !isAge || age < 0 {
 		return nil
 	}
-	// An answer about another request would carry another identity.
+	// App and device must be those that the request names. Otherwise the answer is about another request.
 	if !isOnly(request.Header, "X-App-Id", app) || !isOnly(request.Header, "X-Device-Id", device) {
 		return nil
 	}

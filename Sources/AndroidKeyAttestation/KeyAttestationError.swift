@@ -43,9 +43,9 @@ public struct KeyAttestationError: Error, Sendable {
         public static let certificateExpired = Code("CERTIFICATE_EXPIRED")
         /// A certificate above the leaf has dates that cannot be read.
         public static let certificateDatesUnreadable = Code("CERTIFICATE_DATES_UNREADABLE")
-        /// The status list has a certificate of the chain as revoked, or with a status that is not known.
+        /// The status list marks a certificate of the chain as revoked, or gives it an unknown status.
         public static let certificateRevoked = Code("CERTIFICATE_REVOKED")
-        /// The status list has a certificate of the chain as suspended.
+        /// The status list marks a certificate of the chain as suspended.
         public static let certificateSuspended = Code("CERTIFICATE_SUSPENDED")
         /// The key description cannot be read.
         public static let keyDescriptionMalformed = Code("KEY_DESCRIPTION_MALFORMED")
@@ -148,8 +148,8 @@ extension KeyAttestationError {
         public static let names = Self(rawValue: "names")
         /// The chain has exactly one key description, in the leaf.
         public static let attestationExtension = Self(rawValue: "attestation-extension")
-        /// The chain has as many certificates as Google issues for its kind of provisioning, and none of a virtual machine's key.
-        /// If the chain is remotely provisioned, its attestation key is of a TEE or a StrongBox.
+        /// The chain has as many certificates as Google issues for its kind of provisioning. No certificate is for a virtual
+        /// machine's key. In a remotely provisioned chain, the attestation key belongs to a TEE or a StrongBox.
         public static let pathShape = Self(rawValue: "path-shape")
         /// The certificates are valid by the rules of their kind of provisioning.
         public static let dates = Self(rawValue: "dates")

@@ -130,7 +130,7 @@ actor DeviceIdentity {
         let record = try await context.ledger.load()
         guard record.key == key else { return true }
         guard case .rotation = record.journal else { return false }
-        // It does not join a running rotation, which may pause for minutes between its attempts.
+        // Make an own attempt. A running rotation may pause for minutes between its attempts, so do not join it.
         let attempt = Operation<Void> { [context] in
             await Self.result { () async throws(SynheartAuthError) in
                 try await context.exclusively { () async throws(SynheartAuthError) in

@@ -93,8 +93,9 @@ public final class SynheartAuth: Sendable {
         }
     }
 
-    /// Registers this device for an app. Idempotent: call it at every launch. For a registered device nothing is sent, except a
-    /// rotation that is due, in the background.
+    /// Registers this device for an app. Idempotent: call it at every launch. If the device is registered, the call sends nothing.
+    /// In the background, the SDK then finishes an interrupted rotation or makes one that is due, unless
+    /// ``Configuration/rotatesAutomatically`` is false.
     ///
     /// - Parameters:
     ///   - appID: The app.

@@ -350,7 +350,7 @@ struct AttestationCertificateTests {
                 "1": 32, "2": true, "3": "Google", "4": [-1, "01"], "x": ["f93e00": .null], "-7": "minus",
             ])
         #expect(!quirks.contains { $0.contains("provisioning") })
-        // Members of other types, and values that are not a map, do not refuse the device.
+        // The verifier does not refuse a device because a member has another type or the value is not a map.
         #expect(json(try info([0xA2, 0x01, 0x61, 0x38, 0x03, 0x05]).0) == ["1": "8", "3": 5])
         #expect(try info([0xA2, 0x01, 0x61, 0x38, 0x03, 0x05]).0?.certificatesIssued == nil)
         for odd in [[], [0x80], [0xBF, 0xFF], [0xA1, 0x01]] as [[UInt8]] {

@@ -220,7 +220,7 @@ function passed(body, headers) {
   const { app_id: appID, device_id: deviceID, platform, assurance, signature_scheme: scheme, key_age_seconds: age } = body;
   const isOurs =
     isText(appID, APP) && isText(deviceID, DEVICE) &&
-    // An answer about another request would carry another identity.
+    // App and device must be those that the request names. Otherwise the answer is about another request.
     String(values(headers, "x-app-id")) === appID && String(values(headers, "x-device-id")) === deviceID &&
     (platform === "ios" || platform === "android") && isAssurance(assurance) &&
     (scheme === 1 || scheme === 2) && Number.isSafeInteger(age) && age >= 0;

@@ -43,15 +43,30 @@ extension Script {
 
     /// Confirms the epoch of a partition, or begins the next one.
     ///
-    /// KEYS: the epoch. ARGV: run id, replication id, evicted keys, id of a new epoch, the node's clock, whether there may have
-    /// been claims before (`?`: answer nil if it matters), the replication id that this one continues (or empty), the latest
-    /// reading of the server's clock that the node saw and could not record (or empty), the id of the claims' history, `1` if an
-    /// epoch may begin under it, system and timeline of the node's PostgreSQL (or empty), the id that the node replaced by this one
-    /// (or empty), the time that an earlier answer named (or empty).
+    /// KEYS: the epoch. ARGV, empty where there is no value:
+    /// 1. the server's run id
+    /// 2. its replication id
+    /// 3. its count of evicted keys
+    /// 4. the id for a new epoch
+    /// 5. the node's clock
+    /// 6. whether there may have been claims before: `0`, `1`, or `?` (unknown)
+    /// 7. the replication id that ARGV 2 continues
+    /// 8. the latest reading of the server's clock that the node saw and could not record
+    /// 9. the id of the claims' history
+    /// 10. `1` if an epoch may begin under ARGV 9, otherwise `0`
+    /// 11. the system of the node's PostgreSQL
+    /// 12. its timeline
+    /// 13. the id that the node replaced by ARGV 9
+    /// 14. the time that an earlier call answered, negated
     ///
-    /// Answers the epoch; 0 if an epoch must begin and may not; or the newest timeline if the node's timeline is older. If the
-    /// node's timeline is newer, or older under another id, answers the negated time of the server's clock. The node must then
-    /// make its PostgreSQL give no unclaimed end for a while (`SecondClaim`), and name that time in another call within a minute.
+    /// Answers one of these:
+    /// - id, losses and unclaimed end of the epoch
+    /// - nil: ARGV 6 is `?`, and the script must know
+    /// - 0: an epoch must begin, and may not
+    /// - a positive number: the newest timeline; the node's timeline is older
+    /// - a negative number: the negated time of the server's clock. The node's timeline is newer, or older under another id. The
+    ///   node must first make its PostgreSQL name no unclaimed end for `SecondClaim.settling` seconds. Then it calls again within
+    ///   a minute, with this time as ARGV 14.
     static let beginEpoch = Script(
         advance + """
             local e = redis.call('HMGET', KEYS[1], 'id', 'run', 'rep', 'ev', 'at', 'loss', 'keeper', 'sys', 'tl', 'since', 'trail',

@@ -112,8 +112,8 @@ extension Script {
     /// Makes the claims if the epoch is still current.
     ///
     /// KEYS: the epoch, the claims, the tag if there is one. ARGV: the id of the epoch, the expiry, the node's clock, the expiry of
-    /// the tag (empty: there is none). Answers 0 (claimed), the number of the claim that was taken, -1 (the epoch is not current)
-    /// or -2 (expired).
+    /// the tag (empty: there is none). Answers 0 (claimed, or a live tag shows that this caller made these claims before), the
+    /// number from 1 of the first claim that was taken already, -1 (the epoch is not current) or -2 (expired).
     static let claim = Script(
         claims + """
             if not isCurrent(ARGV[1]) then return -1 end

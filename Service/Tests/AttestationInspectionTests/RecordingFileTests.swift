@@ -146,7 +146,7 @@ import Verification
         #expect(try code(["require_category": true, "require_bundle_version": true]) == nil)
         #expect(try code(["categories": [2]]) == "CATEGORY_NOT_ALLOWED")
         #expect(try code(["minimum_bundle_version": "9999"]) == "BUNDLE_VERSION_TOO_OLD")
-        // Members that do not concern an object have no effect.
+        // Ignored: `assertions_required_on` is a rule for requests, and the roots come from `rootsPEM`, not from the policy.
         #expect(try code(["assertions_required_on": ["/v1"], "trust_anchors": []]) == nil)
     }
 }

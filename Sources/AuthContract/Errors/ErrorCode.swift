@@ -60,7 +60,8 @@ public enum ErrorCode: String, Sendable, Hashable, CaseIterable, Error {
     case forbidden = "FORBIDDEN"
     /// 429: a rate limit is reached. Retry after `Retry-After`.
     case rateLimited = "RATE_LIMITED"
-    /// 503: a store is down or too slow. Retry after `Retry-After`.
+    /// 503: the service cannot decide now, such as while a store is down, is too slow or has lost its history. Retry after
+    /// `Retry-After`.
     case serviceUnavailable = "SERVICE_UNAVAILABLE"
     /// 500: the service failed for a reason that only its log names.
     case internalError = "INTERNAL_ERROR"

@@ -15,8 +15,8 @@ extension SynheartAuth {
                 storageCalls = BlockingCalls()
             }
         }
-        /// Keeps keys. The SDK uses software keys only if this names them, or in debug builds on platforms without Apple's key
-        /// stores.
+        /// Keeps keys. The default on Apple's systems is the Secure Enclave. Elsewhere it is software keys in debug builds, and no
+        /// key store in release builds. The SDK uses software keys in no other case, unless the app sets such a key store.
         public var keyStore: any KeyStore {
             didSet {
                 own.insert(.keyStore)

@@ -125,7 +125,7 @@ struct PrivateDirectory: Sendable {
             let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode_t(0o600))
             guard descriptor >= 0 else { throw Failure(call: "open", number: errno) }
             if isOurs(descriptor) { return (temporary, descriptor) }
-            // `remove` deleted the file before it was locked.
+            // `remove` locked or deleted the file before this call could lock it.
             close(descriptor)
             unlink(temporary)
         }

@@ -22,9 +22,9 @@ struct Resetter: Sendable {
         context.log.event(.identityReset, device: deviceID)
     }
 
-    /// Writes to the record that the reset has begun. If the disk is full, the reset continues without that: it needs no space, and
-    /// frees some. If it is interrupted after it deleted the key, the record still names the key, and the next launch finds that
-    /// the key is gone.
+    /// Records that the reset has begun. If the disk is full, the reset continues without this mark, because a reset needs no space
+    /// and frees some. If it is then interrupted after the key was deleted, the record still names the key, and the next launch
+    /// finds that the key is gone.
     private func begin(
         _ record: IdentityRecord, _ reason: ResetReason
     ) async throws(SynheartAuthError) -> IdentityRecord {

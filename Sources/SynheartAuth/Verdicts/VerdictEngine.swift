@@ -78,7 +78,7 @@ enum VerdictEngine {
         }?.verdict ?? .unwell
     }
 
-    /// The minimum time between two answers, on a clock that never jumps.
+    /// The shortest time between the first suspicious answer and the one that may confirm it, on a clock that never jumps.
     static let interval = Duration.seconds(2)
 
     /// The time until a suspicion may be confirmed. A suspicion of an earlier process is dated to the start of this process.

@@ -287,7 +287,7 @@ def _passed(body: Mapping[str, Any], request: Incoming) -> Optional[Verification
     assurance = assurance_of(body)
     if (
         isinstance(app, str) and _APP.fullmatch(app) and isinstance(device, str) and _DEVICE.fullmatch(device)
-        # An answer about another request would carry another identity.
+        # App and device must be those that the request names. Otherwise the answer is about another request.
         and values(request.headers, "x-app-id") == [app] and values(request.headers, "x-device-id") == [device]
         and platform in ("ios", "android") and assurance is not None
         and type(scheme) is int and scheme in (1, 2) and type(age) is int and age >= 0

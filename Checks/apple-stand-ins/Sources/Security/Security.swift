@@ -82,7 +82,7 @@ public struct SecAccessControlCreateFlags: OptionSet, Sendable {
     public static let biometryCurrentSet = Self(rawValue: 1 << 3)
     public static let userPresence = Self(rawValue: 1)
 }
-/// Not `Sendable`, as on Apple.
+/// Not `Sendable`, as in Apple's SDK.
 public final class SecAccessControl: NSObject {
     let flags: SecAccessControlCreateFlags; init(_ f: SecAccessControlCreateFlags) { flags = f }
 }
@@ -93,7 +93,7 @@ public func SecAccessControlCreateWithFlags(
 
 @available(*, unavailable) extension SecAccessControl: Sendable {}
 
-/// Not `Sendable`, as on Apple.
+/// Not `Sendable`, as in Apple's SDK.
 public final class SecKey: NSObject {
     enum Backing { case priv(P256.Signing.PrivateKey), pub(P256.Signing.PublicKey) }
     let backing: Backing

@@ -8,7 +8,7 @@ import Testing
 
 /// The transport over a session of the app's own, as it is compiled for Apple's systems.
 @Suite(.serialized) struct URLSessionTests {
-    /// The app's delegate: answers authentication challenges, and counts its callbacks.
+    /// The app's delegate. It follows redirects, rejects authentication challenges, and records its callbacks in order.
     final class AppDelegate: NSObject, URLSessionDataDelegate {
         let callbacks = Locked<[String]>([])
 

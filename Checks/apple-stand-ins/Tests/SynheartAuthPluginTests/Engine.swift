@@ -20,7 +20,8 @@ extension Answer {
     var fields: [String: Any] { value as? [String: Any] ?? [:] }
 }
 
-/// An engine with the plugin: Dart's side of the channels. Values pass as the standard codec makes them on iOS.
+/// A simulated Flutter engine with the plugin: Dart's side of the channels. It has no codec: tests pass the types that the
+/// standard codec makes on iOS, such as `NSNull`.
 @MainActor
 final class Engine: NSObject, @preconcurrency FlutterPluginRegistrar, FlutterBinaryMessenger,
     @preconcurrency StreamHandlers

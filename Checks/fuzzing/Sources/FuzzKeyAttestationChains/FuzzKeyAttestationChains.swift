@@ -174,7 +174,7 @@ public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     return 0
 }
 
-/// Every input goes to a verifier whose cache the earlier ones filled. One in eight also goes to a verifier with an empty cache,
+/// Every input goes to a verifier whose cache the earlier inputs filled. One in eight also goes to a verifier with an empty cache,
 /// which computes every signature and so costs as much as four others. The input's bytes decide which, so a crash is
 /// reproducible.
 private func isJudgedTwice(_ bytes: [UInt8]) -> Bool {

@@ -3,7 +3,7 @@ internal import AuthService
 internal import StrictJSON
 
 extension AdminAPI {
-    /// The largest number of lines about counts: those with the most verdicts.
+    /// The largest number of findings in an answer. Those with the most verdicts are kept.
     private static let maximumLines = 100
 
     /// What the proposed record decides about the requests and registrations that passed in the last 90 days, and how many of

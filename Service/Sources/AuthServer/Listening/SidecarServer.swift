@@ -10,8 +10,8 @@ internal import ServiceLifecycle
 package struct SidecarServer: Sendable {
     /// Answers one request.
     ///
-    /// - Throws: an `HTTPParserError` of the request's body only, which the HTTP library answers. A response's body may throw
-    ///   anything: then the connection ends before the response is complete.
+    /// - Throws: nothing but the `HTTPParserError` of reading the request's body. The HTTP library answers it. The response's body
+    ///   may throw any error: then the connection ends before the response is complete.
     package typealias Responder = @Sendable (Request, SidecarConnection) async throws -> Response
 
     /// The addresses that the server listens at, as `HOST:PORT`.

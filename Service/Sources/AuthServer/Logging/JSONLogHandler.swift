@@ -15,7 +15,7 @@ package struct JSONLogHandler: LogHandler {
     /// A handler for the logger `label`.
     ///
     /// - Parameters:
-    ///   - label: what the lines name as their logger.
+    ///   - label: the value of `logger` in each line.
     ///   - level: the level of loggers without their own level.
     ///   - writer: writes the lines.
     package init(label: String, level: LogLevel, writer: LogWriter) {

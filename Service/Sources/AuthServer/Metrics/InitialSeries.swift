@@ -78,7 +78,7 @@ enum InitialSeries {
     static let listeners = ["public", "operations", "metrics"]
 }
 
-/// The outcomes that an honest client does not cause.
+/// The events that `synheart_security_events_total` counts. They point to an attack or a wrong configuration.
 enum SecurityEvent: String, CaseIterable, Sendable {
     case developmentModeRefused = "development_mode_refused"
     case serviceCredentialRefused = "service_credential_refused"

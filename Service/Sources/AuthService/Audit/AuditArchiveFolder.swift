@@ -60,7 +60,8 @@ public struct AuditArchiveFolder: Sendable {
         return existing
     }
 
-    /// Removes unfinished files of killed processes. Another node may still be writing a younger file.
+    /// Removes unfinished files that have not changed for `longestWriting` seconds: their processes were killed. Another node may
+    /// still be writing a newer one.
     func removeUnfinished() async {
         let path = path
         await offloading {

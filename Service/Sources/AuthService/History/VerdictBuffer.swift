@@ -17,7 +17,7 @@ final class VerdictBuffer: Sendable {
         var counts: [CountedVerdict: Int64] = [:]
         /// The other minutes.
         var minutes: [UnixTime: [CountedVerdict: Int64]] = [:]
-        /// The number of different verdicts of all minutes.
+        /// The number of entries of all minutes: a verdict counts once in each minute.
         var size = 0
 
         /// Switches to the counts of another minute.

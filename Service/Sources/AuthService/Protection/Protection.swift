@@ -45,7 +45,8 @@ final class Protection: Sendable {
     /// Buckets of `SharedBucket.strangers`.
     private let strangers: TokenBuckets<SharedBucket>
     private let rereads: TokenBuckets<Reader>
-    /// Ids that no device has, but for which the store was read although their address named too many strangers.
+    /// False positives of `KnownDevices.mayExist(_:)`: unknown ids that it let through while their address was over the limit of
+    /// strangers. Each bucket limits the store reads for one such id from one address.
     private let wrongPositives = TokenBuckets<Reader>(Rate(burst: 3, perMinute: 1))
     /// Credentials that were wrong. One that stays wrong, such as that of a forgotten job, is soon refused by this limit alone. So
     /// it does not use up its address's limit.

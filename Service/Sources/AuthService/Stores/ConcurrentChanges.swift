@@ -1,6 +1,6 @@
 internal import AuthContract
 
-/// The error of a loop of read, decide and save, after another change was faster at each attempt.
+/// The error of a read-decide-save loop that lost to another change at every attempt.
 struct ConcurrentChanges {
     /// The largest number of attempts. A new store needs two signing keys, and each attempt adds one, or finds that another node
     /// added one.

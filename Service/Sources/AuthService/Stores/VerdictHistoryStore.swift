@@ -75,8 +75,8 @@ public struct VerdictSum: Sendable, Hashable {
 /// - A batch is added to the slots of all steps or to none, and only once, until its minute is removed.
 /// - Slots of different steps agree: removing minutes changes no sum of hours.
 public protocol VerdictHistoryStore: Sendable {
-    /// Adds the counts of a batch to the slot of each of ``VerdictHistory/steps`` that contains its minute, either to all or to
-    /// none. Does nothing if the batch was added before.
+    /// Adds the counts of a batch to one slot of each of ``VerdictHistory/steps``: the one that contains the batch's minute. Adds
+    /// to all of these slots or to none. Does nothing if the batch was added before.
     func add(_ batch: VerdictBatch) async throws(StoreError)
 
     /// Sums that are not 0, in the order of their slots, from the slots of ``VerdictQuery/keptStep``.

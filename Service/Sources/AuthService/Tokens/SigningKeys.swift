@@ -3,7 +3,7 @@ internal import Bytes
 internal import Crypto
 public import StrictJSON
 
-/// The keys that sign device tokens, through a cache. `SigningKeyRing` decides about them.
+/// Manages and caches the keys that sign device tokens. `SigningKeyRing` has the rules.
 public actor SigningKeys {
     private let store: any SigningKeyStore
     private let key: ServiceKey
@@ -80,7 +80,7 @@ public actor SigningKeys {
 
     /// The ids of keys that cannot be opened, because their rows are damaged. An operator revokes them.
     ///
-    /// - Throws: if there are keys and none can be opened: then the service key is another one.
+    /// - Throws: if there are keys but none can be opened. Then another service key sealed them.
     public func unreadable() async throws(Refusal) -> [String] {
         let opened = try await opened()
         return zip(opened.ring.keys, opened.privateKeys).compactMap { $1 == nil ? $0.id : nil }

@@ -2,16 +2,18 @@ internal import AuthService
 
 /// The function that records a loss of claims.
 extension Schema {
-    /// `note_claim_loss` records the dates around each reading: the last recorded one, this node's and the server's.
+    /// `note_claim_loss` records a loss: the dates around the last recorded reading, around this node's and around the server's are
+    /// lost.
     ///
-    /// If the server's clock fell back, its readings since it was last correct were wrong. The runs with such readings are lost,
-    /// `purged_to` goes back, and the tables of claims that expire more than `ClaimTable.reach` seconds from now are freed. The
-    /// next sweep empties them.
+    /// If the server's clock fell back, its later readings were wrong. Then the runs (times without a gap between readings) that
+    /// end later than now are lost too, and `purged_to` goes back. The tables of claims that expire more than `ClaimTable.reach`
+    /// seconds from now are freed, and their dates are lost. The next sweep empties them.
     ///
     /// - Parameters:
-    ///   - lease: seconds for which nodes may have used another keeper after the loss, as SQL over the former `history`.
+    ///   - lease: the seconds by which each of the three intervals ends later, because nodes may have used another keeper for that
+    ///     long. SQL over the former `history`.
     ///   - noting: further columns that the update sets.
-    ///   - first: the reading at which the interval that ends with the last recorded reading begins, as SQL over the former
+    ///   - first: the reading around which the first interval begins. It ends after the last recorded reading. SQL over the former
     ///     `history`.
     ///   - purgedTo: the new `purged_to`, as SQL over the former `history`.
     static func noteClaimLoss(
@@ -47,7 +49,8 @@ extension Schema {
         """
     }
 
-    /// With a correct clock, no claim that expires later would have been purged.
+    /// `purged_to` after the server's clock fell back: at most `ClaimTable.margin` seconds before the present. With a correct
+    /// clock, no claim that expires after that would have been purged.
     static let purgedToAfterFall = "least(history.purged_to, present - \(ClaimTable.margin))"
 
     /// Seconds before a reading of the clock at which a loss begins: a node's clock may have been behind.

@@ -4,10 +4,10 @@ internal import AuthService
 /// is accepted twice.
 extension Schema {
     static let secondClaims = [
-        // `mark` is the latest reading of the server's clock that a node may have used. It never decreases. Until `settles_at`, a
-        // node without second claims may have accepted requests dated ahead, or the server may have started on an earlier state
-        // of its files. `server_start` is the start of the server for which `settles_at` was last recorded. `ruled_id` is the
-        // last id that a node with second claims named.
+        // `mark` is the latest reading of the server's clock that a node may have used. It never decreases. Until `settles_at`,
+        // PostgreSQL may lack second claims: a node without them may have accepted requests dated ahead, or the server may have
+        // started from an earlier state of its files. `server_start` is the start of the server for which `settles_at` was last
+        // recorded. `ruled_id` is the last id that a node with second claims named.
         """
         ALTER TABLE claim_keeper ADD COLUMN mark bigint NOT NULL DEFAULT 0,
           ADD COLUMN settles_at bigint NOT NULL DEFAULT 0, ADD COLUMN ruled_id text COLLATE "C",

@@ -1,7 +1,7 @@
 public import AuthContract
 public import HTTPTypes
 
-/// The headers that carry an identity from this side of the verifier to the backend. A client must not be able to set them.
+/// The headers in which a proxy tells the backend the verified identity. A client must not be able to set them.
 public enum IdentityHeader {
     /// The header of an identity token.
     public static let token = "X-Synheart-Identity"

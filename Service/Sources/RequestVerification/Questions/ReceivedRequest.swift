@@ -49,7 +49,8 @@ public struct ReceivedRequest: Sendable {
             headers: HeaderFields(head.headerFields.lazy.map { ($0.name.rawName, $0.value) }), body: body, peer: peer)
     }
 
-    /// Whether the headers name scheme 2 alone, which is unverified. Then the digest of the body suffices.
+    /// Whether the headers claim scheme 2 and not scheme 1. The claim is unverified. For such a request, `body` may be the digest
+    /// alone.
     public var usesSchemeTwo: Bool {
         headers.contains(HeaderName.signatureInput) && !headers.contains(HeaderName.signatureVersion)
     }

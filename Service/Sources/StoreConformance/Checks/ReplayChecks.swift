@@ -2,8 +2,8 @@ internal import AuthContract
 internal import AuthService
 
 extension StoresUnderTest {
-    /// Makes claims for a request, which is dated now unless `timestamp` is given. All claims are of one device, because only sets
-    /// of the same device overlap.
+    /// Makes claims for a request, which is dated now unless `timestamp` is given. All calls name one device, because the same
+    /// claim always comes with the same device.
     func claim(
         _ claims: [ReplayClaim], timestamp: UnixTime? = nil, expiresAt: UnixTime? = nil, now: UnixTime? = nil,
         tag: ClaimTag? = nil

@@ -4,7 +4,7 @@ internal import StrictJSON
 /// The policy for one line of App Attest.
 ///
 /// `--policy` has the members of an app record's `ios` object, in an object `ios` or at the top level. Members that do not
-/// concern an object are ignored. Unknown members are errors.
+/// decide whether an attestation, an assertion or a receipt verifies are ignored. Unknown members are errors.
 struct AppAttestOptions {
     var policy: AppAttestPolicy
     var receiptPolicy = ReceiptVerifier.Policy()
@@ -37,7 +37,7 @@ struct AppAttestOptions {
         }
     }
 
-    /// Members of an app record that do not concern an object.
+    /// Members of `ios` that do not decide whether an attestation, an assertion or a receipt verifies. They are ignored.
     private static let namesBesidePolicy = [
         "assertions_required_on", "assertions_required_except", "flag_risk_metric_above",
     ]

@@ -12,7 +12,7 @@ package enum PolicyKind: String, Sendable, CaseIterable {
     /// A policy of this kind in the form of a policy file: its members under the kind's name.
     package func file(_ members: JSONObject) -> JSONValue { .object(JSONObject([(rawValue, .object(members))])) }
 
-    /// Ignored members: notes for people, and members of an app record that do not concern one object.
+    /// Ignored members: notes for people, and members of an app record that a verification gets by other means.
     private static let ignored: Set = ["description", "note", "trust_anchors", "status_list", "keys"]
 
     /// The members of a policy of this kind, without the ignored ones. Nil if the policy has other kinds, but not this kind.

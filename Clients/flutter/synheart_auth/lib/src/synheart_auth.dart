@@ -66,8 +66,8 @@ abstract interface class SynheartAuth {
   ///
   /// [path] is the path as sent: escaped, without the query. [bodyBytes] is the body as sent.
   ///
-  /// [scheme]: the scheme that the caller expects; null for the device's. Any other scheme throws [SigningFailed]. A device that
-  /// signs under scheme 2 throws it too: scheme 2 needs the whole URL, so use [sign].
+  /// [scheme]: the scheme that the caller expects; null accepts the device's. Throws [SigningFailed] if the device signs under
+  /// another scheme, or if the scheme is 2, which needs the whole URL: use [sign].
   Future<Map<String, String>> signRequest(
     String appId,
     String method,

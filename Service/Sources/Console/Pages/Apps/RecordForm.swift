@@ -137,7 +137,7 @@ struct RecordForm: Sendable {
         return object
     }
 
-    /// Whether the record has an object.
+    /// Whether the record has the object of this group. Only optional objects can be absent.
     func has(_ group: RecordGroup) -> Bool { !group.isOptional || present.contains(group.name) }
 }
 

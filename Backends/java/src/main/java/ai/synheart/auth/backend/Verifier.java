@@ -260,7 +260,7 @@ public final class Verifier {
         String platform = text(body.get("platform"), "ios|android");
         Assurance assurance = Assurance.of(body);
         if (app == null || device == null || platform == null || assurance == null) return null;
-        // An answer about another request would carry another identity.
+        // App and device must be those that the request names. Otherwise the answer is about another request.
         if (!Header.values(request.headers(), "X-App-ID").equals(List.of(app))) return null;
         if (!Header.values(request.headers(), "X-Device-ID").equals(List.of(device))) return null;
         if (!(body.get("signature_scheme") instanceof Long scheme) || scheme < 1 || scheme > 2) return null;

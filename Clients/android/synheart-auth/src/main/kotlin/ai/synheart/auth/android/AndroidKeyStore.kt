@@ -114,7 +114,7 @@ internal class AndroidKeyStore(
         try {
             sign(key, message)
         } catch (error: Exception) {
-            // The hardware runs few operations at once, and drops one for another app. Then sign once more.
+            // The hardware runs only a few operations at once, and may drop this one for another app's. If it did, sign once more.
             if (KeystoreFault.of(error) != KeystoreFault.OPERATION_DROPPED) throw error
             sign(key, message)
         }
