@@ -62,9 +62,11 @@ enum Interrupts {
             state.depth -= 1
             if state.steps.count > state.depth { state.steps.removeLast() }
             guard state.depth == 0 else { return }
-            for source in state.sources { source.cancel() }
+            for source in state.sources {
+                source.cancel()
+                Glibc.signal(Int32(source.handle), SIG_DFL)
+            }
             state.sources = []
-            for signal in [SIGINT, SIGTERM] { Glibc.signal(signal, SIG_DFL) }
         }
     }
 

@@ -101,11 +101,10 @@ struct ClientTrace: Sendable {
         }
     }
 
-    /// Requires that a scheme 1 request is dated this many seconds ahead of the service's clock, to within 5 s. Accepts any
-    /// scheme 2 request.
+    /// Requires that a signed request is dated this many seconds ahead of the service's clock, to within 5 s.
     func dated(_ arrival: Arrival, ahead seconds: Int64) throws {
-        guard let time = Int64(arrival.header(HeaderName.timestamp)) else { return }
-        let ahead = time - arrival.time.seconds
+        guard let signature = arrival.signature else { throw CaseEnd.fails("\(arrival.name) is not signed") }
+        let ahead = signature.timestamp - arrival.time
         guard abs(ahead - seconds) <= 5 else {
             throw CaseEnd.fails("\(arrival.name): expected a time \(seconds) s ahead of the service's, came \(ahead) s")
         }
@@ -141,16 +140,30 @@ extension Arrival {
     /// The body as a JSON object; empty if it is not one.
     var json: JSONObject { (try? JSONValue(parsing: request.body))?.object ?? JSONObject() }
 
-    /// Whether the request has a valid signature by this key under scheme 1. For scheme 2 returns true, because the service
-    /// judges it.
+    /// The headers of the signature; nil: unsigned or malformed.
+    fileprivate var signature: SignatureHeaders? {
+        try? SignatureHeaders(HeaderFields(request.headers.map { ($0.name, $0.value) }))
+    }
+
+    /// The bytes that the signature must cover; nil: unsigned or malformed.
+    private var message: [UInt8]? {
+        switch signature {
+        case .one(let headers):
+            return SchemeOneMessage.bytes(
+                method: request.method, path: name.path, timestamp: headers.timestamp, body: request.body)
+        case .two(let headers):
+            guard let origin = try? RequestOrigin("http://" + header("Host")),
+                let target = try? RequestTarget(request.target)
+            else { return nil }
+            return try? headers.base(method: request.method, origin: origin, target: target).bytes
+        case nil: return nil
+        }
+    }
+
+    /// Whether the request has a valid signature by this key. The service checks the digest of the body under scheme 2.
     func isSigned(by key: String) -> Bool {
-        guard header(HeaderName.signatureInput).isEmpty else { return true }
-        guard let key = try? DevicePublicKey(base64: key),
-            let headers = try? SchemeOneHeaders(HeaderFields(request.headers.map { ($0.name, $0.value) }))
-        else { return false }
-        let message = SchemeOneMessage.bytes(
-            method: request.method, path: name.path, timestamp: headers.timestamp, body: request.body)
-        return headers.signature.isValid(for: message, by: key)
+        guard let key = try? DevicePublicKey(base64: key), let message else { return false }
+        return signature?.signature.isValid(for: message, by: key) ?? false
     }
 }
 

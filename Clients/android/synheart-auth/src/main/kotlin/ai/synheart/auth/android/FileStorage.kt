@@ -37,7 +37,7 @@ internal class FileStorage(private val context: Context, private val earlier: En
     /** Replaces an encrypted record, unless another process writes one just now. */
     private fun migrate(directory: RecordDirectory, name: String, encrypted: ByteArray, opened: ByteArray) {
         try {
-            tryLock(name, "record")?.use {
+            directory.tryLock("$name.record.lock")?.use {
                 if (directory.read(file(name)).contentEquals(encrypted)) directory.write(file(name), opened)
             }
         } catch (_: IOException) {
