@@ -31,10 +31,10 @@ package enum FileContents {
         return try read(descriptor: descriptor, maximum: maximum)
     }
 
-    /// Whether a path is not a regular file but, for example, a pipe, which can be read only once.
+    /// Whether a path is neither a regular file nor a folder but, for example, a pipe, which can be read only once.
     package static func isReadOnce(_ path: String) -> Bool {
         var about = stat()
-        return stat(path, &about) == 0 && about.st_mode & S_IFMT != S_IFREG
+        return stat(path, &about) == 0 && ![S_IFREG, S_IFDIR].contains(about.st_mode & S_IFMT)
     }
 
     /// Reads an open file to its end.
