@@ -109,8 +109,8 @@ let package = Package(
         .package(url: "https://github.com/swift-server/async-http-client.git", from: "1.37.0"),
     ],
     targets: [
-        // Evidence objects, their policies and audits. The service's rules refuse them, and the tools verify the same objects
-        // again.
+        // Evidence objects, their policies and audits. The service describes refused proofs with them, and the tools verify such
+        // proofs again.
         room(
             "Verification", [bytes, appAttest, playIntegrity, keyAttestation, json, crypto],
             tests: [appAttest, playIntegrity, keyAttestation, testKit, json, crypto]),

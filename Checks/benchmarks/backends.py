@@ -21,7 +21,7 @@ from load import HERE, Processes, Service, processor_time, ready, say, wrk
 BACKENDS = HERE.parents[1] / "Backends"
 BUILD = HERE.parents[1] / ".build/benchmarks"
 PEER = "wrk itself"
-# For each language: the program that runs its server, and the program's argument.
+# For each language: the name of its server in the figures, and the server's argument, if it needs one.
 SERVERS = {
     "go": ["Go, `net/http`"], "java": ["Java, Tomcat"], "node": ["Node, `node:http`", "http"], "swift": ["Swift, Hummingbird"],
     "python-asgi": ["Python, ASGI, uvicorn", "uvicorn-httptools"], "python-wsgi": ["Python, WSGI, waitress", "waitress"],

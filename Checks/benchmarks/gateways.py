@@ -30,7 +30,7 @@ http {
     server { listen 127.0.0.1:%d; location / { return 200 "hello"; } }
 }
 """
-# Each gateway's file without the question to the service.
+# For each gateway: a pattern in its file, and the text in place of it, which does not ask the service.
 ALONE = {
     "nginx": (re.escape("proxy_pass http://127.0.0.2:${LISTEN_PORT};"), "proxy_pass http://backend;"),
     "caddy": (r"route \{.*\}", "reverse_proxy http://${BACKEND_HOST}:${BACKEND_PORT} {\n\t\timport once\n\t}\n}"),
@@ -70,7 +70,7 @@ class Bench:
 
     @contextlib.contextmanager
     def way(self, name, asks):
-        """Its URL, and its process."""
+        """Starts a way to the backend. Yields its URL and its process; no process for the backend itself."""
         if name == "backend":
             yield f"http://127.0.0.1:{self.backend}", None
         elif name == "proxy":

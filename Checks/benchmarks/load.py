@@ -77,14 +77,14 @@ class Service:
         return subprocess.run([self.binary, *words, *self.stores], text=True, check=True, capture_output=True).stdout
 
     def sign(self, count):
-        """The prefix of the names of two files with new requests for `GET /auth/v1/device/status`."""
+        """Signs new requests for `GET /auth/v1/device/status`. Returns the prefix of the names of their two files."""
         folder = tempfile.mkdtemp(dir=self.folder)
         subprocess.run([self.traffic, self.url, APP, self.credentials["whole"], folder, str(count)], check=True, capture_output=True)
         return f"{folder}/status"
 
 
 def wrk(url, traffic, seconds, connections):
-    """Requests a second, p50 and p99 in ms. Every request must be answered with success."""
+    """Runs wrk. Returns requests a second, p50 and p99 in ms, and how many requests were refused, and how many failed."""
     threads = min(2, connections)
     done = subprocess.run(["wrk", f"-t{threads}", f"-c{connections}", f"-d{seconds}s", "-s", HERE / "replay.lua", url],
                           env={**os.environ, "TRAFFIC": traffic}, capture_output=True, text=True)

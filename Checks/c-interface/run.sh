@@ -20,7 +20,7 @@ cc -Wall -Wextra -Werror -ISources/CSynheartAuth/include Checks/c-interface/smok
 
 cc -Wall -Wextra -Werror -ISources/CSynheartAuth/include Checks/c-interface/runtime.c -L"$bin" -lSynheartAuthC \
     -Wl,-rpath,"$bin" -o "$work/runtime"
-# A release build has keys only if a host brings them.
+# The library in LIB may be a release build, which has keys only if a host brings them.
 if [ "${LIB:-}" = "" ]; then "$work/runtime"; fi
 "$work/runtime" host
 

@@ -48,7 +48,7 @@ if [ "$tool" = valgrind ]; then
     valgrind --quiet --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite --show-leak-kinds=definite \
         --num-callers=40 --suppressions=Checks/c-interface/valgrind.supp "$work/life" "$port" "$work/records"
 else
-    # Whole stacks: a leak of libcurl is told by who called it.
+    # Whole stacks, because only its callers tell a leak in libcurl apart.
     ASAN_OPTIONS=detect_leaks=1:fast_unwind_on_malloc=0 LSAN_OPTIONS=suppressions=Checks/c-interface/lsan.supp:print_suppressions=0 \
         "$work/life" "$port" "$work/records"
 fi

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The functions that Synheart Core's runtime looks up by name survive a static link that removes dead code: an app's only reference to
-# the SDK is SynheartAuth.shared. Checks/c-interface/static.sh BUILD, the folder of a build of the package.
+# Checks that the functions that Synheart Core's runtime looks up by name survive a static link that removes dead code, in an app whose
+# only reference to the SDK is SynheartAuth.shared. Checks/c-interface/static.sh BUILD, the folder of a build of the package.
 set -eu
 build=$(cd "$1" && pwd -P)
 work=$(mktemp -d)

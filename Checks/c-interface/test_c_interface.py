@@ -460,7 +460,7 @@ class HostFace(unittest.TestCase):
         lib.synheart_auth_string_free(None)
 
     def software(self):
-        """An instance with software keys, and whether the library has development mode."""
+        """Makes an instance with software keys. Returns whether the library has development mode."""
         status, _ = self.call("create_with_software_keys", self.url, self.directory, c.byref(self.handle), handle=False)
         self.assertEqual(status, 0)
         self.assertEqual(self.call("use_development_mode", b"symbian")[0], 101)
@@ -653,7 +653,7 @@ class Request(c.Structure):
 
 
 def verifies_rfc_9421(key, method, origin, path, query, headers, body):
-    """Builds the signature base (section 2.5) from the components that the signature covers."""
+    """Whether the signature is valid for the signature base (section 2.5) of the components that it covers."""
     label, parameters = headers["Signature-Input"].split("=", 1)
     values = {"@method": method, "@authority": origin.split("://")[1], "@scheme": origin.split("://")[0], "@path": path,
               "@query": "?" + query, "@target-uri": f"{origin}{path}?{query}"}

@@ -109,7 +109,7 @@ class Check:
         yield from rules.happened(window, self.origin)
 
     def look(self, window, found, stage="", modes=(True, False)):
-        """All distinct pages, with and without script."""
+        """Checks all distinct pages, with and without script."""
         for scripts in modes:
             window.scripts(scripts)
             mode = "" if scripts else " without script"
@@ -119,7 +119,7 @@ class Check:
         window.scripts(True)
 
     def others(self, window):
-        """Pages that no link leads to."""
+        """Checks pages that no link leads to."""
         for path, name, status in OTHERS:
             self.report.check(path, self.page(window, path, name, [status]))
 
@@ -218,7 +218,7 @@ class Check:
                 return
 
     def conflict(self, window):
-        """Edits the JSON of a record twice, as a browser sends its lines. Then another operator changes it meanwhile."""
+        """Edits the JSON of a record twice, as a browser sends its lines, while another operator changes the record."""
         record = self.scene.operator.administer("GET", f"/apps/{APP}")
         mode = "enforce" if record["mode"] == "observe" else "observe"
         window.open(f"{self.origin}/console/apps/{APP}/change?mode={mode}")
@@ -320,7 +320,7 @@ class Check:
     # Commands
 
     def commands(self, answers):
-        """The commands that pages show are commands of the binary: it may fail for want of a service or a database, not of usage."""
+        """The commands that pages show are commands of the binary: it may fail for lack of a service or a database, not for wrong usage."""
         shown = {html.unescape(text) for answer in answers if answer.document
                  for text in re.findall("<code>(synheart-auth [^<]*)</code>", answer.body.decode())}
         # One command of each kind: commands that differ only in ids are one kind.

@@ -165,11 +165,11 @@ class Scene:
         return device
 
     def wait(self, count):
-        """Devices that wait for a decision."""
+        """Adds devices that wait for a decision."""
         self.pending += [self.device(QUEUE) for _ in range(count)]
 
     def refuse(self):
-        """Requests and registrations that are refused, some of them recorded."""
+        """Sends requests and registrations that are refused, some of them recorded."""
         backend, device = Backend(self.node.origin, self.credentials["service"]), self.registered[-1]
         question = backend.question(device.sign("POST", "https://api.example.com/v1/hsi"))
         backend.ask(question)

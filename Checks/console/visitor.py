@@ -89,7 +89,7 @@ class Visitor:
         self.connection, self.last = http.client.HTTPConnection(address, timeout=60), 0
 
     def ask(self, method, path, body=None, **headers):
-        """`None` as a header's value leaves it out."""
+        """Sends a request. `None` as a header's value leaves that header out."""
         fields = {"Host": self.address, "Cookie": self.cookie and f"{COOKIE}={self.cookie}"}
         if method == "POST":
             fields |= {"Origin": f"http://{self.address}", "Content-Type": "application/x-www-form-urlencoded"}

@@ -41,7 +41,7 @@ def anchors(text):
 
 
 def links(name, text):
-    """The relative links of a page: its target from the repository's root, and the anchor."""
+    """Each relative link of a page: its target from the repository's root, and its anchor."""
     for found in LINK.finditer(CODE.sub("", text)):
         target, _, anchor = (found.group(1) or found.group(2)).partition("#")
         if re.match(r"[a-z]+:|//", target):

@@ -60,7 +60,7 @@ class Machine:
 
     @property
     def command(self):
-        """The command that starts a shell in the machine; none if this system cannot mount a small disk."""
+        """The command that starts a shell in the machine; None if this system cannot mount a small disk."""
         shell = ["bash", "--noprofile", "--norc"]
         size = re.match(r"# disk: (\w+)$", self.script, re.M)
         if not size:

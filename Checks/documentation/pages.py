@@ -28,7 +28,7 @@ import time
 from machine import DOCC, MACHINES, Machine, parts
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# The outputs that a page shows, at least.
+# How many outputs each page shows, at least.
 PAGES = {"app": 4, "backend": 6, "operate": 8, "coming-from-devicecheck": 3, "tokens": 3, "FirstHour": 7,
          "RollOut": 9, "IncidentsOfDevices": 13, "IncidentsOfKeys": 9, "IncidentsOfMachines": 11, "RotatingSecrets": 9,
          "Operating": 5, "BackupAndRestore": 2, "Alerts": 0, "History": 1, "NewRoots": 1, "SeveralNodes": 1, "Webhooks": 3, "Console": 1, "Upgrades": 1, "Capacity": 2}

@@ -135,7 +135,7 @@ class Future:
 
 
 class Loop:
-    """Dart's two queues."""
+    """Dart's two queues: microtasks and events."""
 
     def __init__(self):
         self.microtasks, self.events = collections.deque(), collections.deque()
@@ -208,7 +208,7 @@ class Stream:
 
 
 class Native:
-    """A native object: members by name, each a value or a Python coroutine function."""
+    """A native object: members by name, each a value or a Python function, which may be a coroutine function."""
 
     def __init__(self, kind, **members):
         self.kind, self.members = kind, members

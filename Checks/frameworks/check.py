@@ -47,7 +47,7 @@ OPEN = {f"{APP}.on": "/v1/payment", f"{APP}.except": "/open/x"}
 
 @contextlib.contextmanager
 def servers():
-    """The port and the header of each framework, by name."""
+    """Starts the servers. Yields the port and the header of each framework, by name."""
     found, processes = {}, []
     # The servers' messages about refused requests.
     noise = tempfile.TemporaryFile()

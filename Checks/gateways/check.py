@@ -65,7 +65,7 @@ class Gateway:
 
     @contextlib.contextmanager
     def running(self, credential, auth, backend, changes=()):
-        """Its port."""
+        """Runs the gateway. Yields its port."""
         text, port = self.changed(changes), free_port()
         values = {"LISTEN_HOST": "127.0.0.1", "LISTEN_PORT": port, "AUTH_HOST": "127.0.0.1", "AUTH_PORT": auth,
                   "BACKEND_HOST": "127.0.0.1", "BACKEND_PORT": backend, "CREDENTIAL": credential}
@@ -125,7 +125,7 @@ class World:
     @contextlib.contextmanager
     def behind(self, gateway, changes=(), http2=()):
         text = gateway.changed(changes)
-        # The comment names the credential.
+        # The comment in the gateway's file says how the credential is made.
         credential = self.credential(re.search(r"credentials create .* --body (\w+)", text)[1])
         places = (credential, self.wire.port, self.backend.port)
         with contextlib.ExitStack() as ending:
@@ -147,7 +147,7 @@ class World:
                 "Signature-Input": f"synheart={parameters}", "Signature": f"synheart=:{b64(key.raw(base))}:"}
 
     def passed(self, answer, target, body=b"", device=None):
-        """The only request that the backend received, with the identity, and as it was sent."""
+        """Requires that the backend received one request, with the identity and as it was sent. Returns that request."""
         assert answer.status == 200, answer
         [received] = self.backend.take()
         assert (received.target, received.body) == (target, body), (received.target, received.body[:100])
@@ -428,7 +428,7 @@ def other_upgrade(world):
 
 
 def conformance(world):
-    """The requests of `synheart-auth conformance` do not pass either."""
+    """The cases for backends of `synheart-auth conformance` hold too."""
     listed = [json.loads(line)["case"] for line in world.run("conformance", "--list", "--json").stdout.splitlines()]
     chosen = [argument for case in listed if case.startswith("backend-") for argument in ("--case", case)]
     played = world.run(
@@ -499,11 +499,11 @@ HARMLESS = {
 
 
 def notices(case, world):
-    """Whether a case fails, and how."""
+    """How a case fails; None: it passes."""
     try:
         case(world)
         return None
-    except Exception as error:  # What a gateway answers can be no HTTP.
+    except Exception as error:  # A gateway's answer may not be HTTP.
         return f"line {error.__traceback__.tb_next.tb_lineno}: {type(error).__name__} {error}"
 
 

@@ -38,7 +38,7 @@ class Server(socketserver.ThreadingTCPServer):
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def handle_error(self, request, client_address):
-        """A gateway may close its connection at any time."""
+        """Ignores the error: a gateway may close its connection at any time."""
 
 
 class Received:
@@ -139,7 +139,7 @@ class Answer:
 
 
 class Phone:
-    """Sends requests byte by byte as they are given."""
+    """Sends requests with exactly the given bytes."""
 
     def __init__(self, port):
         self.port = port
@@ -178,8 +178,8 @@ class Phone:
             return self.answer(connection, method)
 
     def send_http2(self, method, target, headers, body=b"", has_length=True):
-        """Without TLS. A body over a stream of unknown length has no Content-Length. The answer is read even if the server closes
-        the stream before it has read the body (RFC 9113, section 8.1); curl 7.88 sometimes loses such an answer.
+        """Sends a request over HTTP/2 without TLS. If `has_length` is false, it has no Content-Length. Reads the answer even if the
+        server closes the stream before it has read the body (RFC 9113, section 8.1); curl 7.88 sometimes loses such an answer.
         """
         pairs = [(":method", method), (":scheme", "http"), (":authority", "api.example.com"), (":path", target),
                  *((name.lower(), value) for name, value in headers.items())]

@@ -406,7 +406,7 @@ class Backend:
         return self.client.exchange("POST", f"{V1}/verify", json.dumps(question), self.bearer)
 
     def receives(self, client, method="POST", target="/v1/hsi", body=b"", **how):
-        """A request that a client sends."""
+        """Lets a client sign a request, and asks the service about it. The service must verify it."""
         headers = client.sign(method, f"https://{self.authority}{target}", body, **how)
         answer = self.ask(self.question(headers, method, target, body))
         assert answer["verified"] is True and answer["device_id"] == client.device, answer
@@ -427,7 +427,7 @@ class Backend:
 
 
 class Operator:
-    """Writes app records."""
+    """An operator, who uses the admin API."""
 
     def __init__(self, service):
         self.service = service
@@ -498,7 +498,7 @@ def development_device(origin, backend, operator, app):
     backend.claims(client.token(audience="https://api.example.com")["token"], "https://api.example.com")
     refused("INVALID_REQUEST", client.token, audience="elsewhere")
 
-    # A wrong clock, and a request that reaches the service twice.
+    # A wrong clock: the client corrects its offset after the refusal.
     client.clock, client.offset = lambda: time.time() - 7200, 0
     refused("CLOCK_SKEW", backend.receives, client)
     client.status()

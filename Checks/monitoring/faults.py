@@ -1,4 +1,4 @@
-"""Faults of a running service. Each yields the alerts that must fire, and samples from before and after."""
+"""Faults of a running service. Each yields the alerts that must fire, those that may, and series from before and after."""
 
 import contextlib
 import http.client
@@ -63,7 +63,7 @@ def requests(binary):
         assert refusals(15, stranger.register) == {"DEV_MODE_NOT_ALLOWED"}
         yield fault("DevelopmentModeRefused")
 
-        # From one address, the service answers ten wrong attempts for a credential, then six a minute. So each has another one.
+        # From one address, the service answers ten wrong attempts for a credential, then six a minute. So each names another credential.
         wrong = [{"Authorization": f"Bearer sya_{number:016x}_" + "A" * 43} for number in range(15)]
 
         def ask_wrongly():
@@ -84,7 +84,8 @@ def requests(binary):
             node.run("device", "register", *node.phone(f"forged{name}", "other.pem"), check=False)
         yield fault("AttestationsRefused", "UnknownRoots")
 
-        # Sets values that this check cannot cause: another version, and the result of the hourly comparison of audit heads.
+        # Sets values that this check cannot cause: another version, the result of the hourly comparison of audit heads, and slow
+        # event loops.
         after = node.scrape()
         after.values["synheart_build_info", (("version", "0.9.0"),)] = 1.0
         yield {"VersionsDiffer"}, set(), held([before, after], 150)

@@ -10,7 +10,7 @@ import yaml
 
 SELECTOR = re.compile(r"\b((?:synheart|process)_[a-z0-9_]+)(?:\{([^}]*)\})?")
 MATCHER = re.compile(r'([a-z_]+)(=~|!~|!=|=)"((?:[^"\\]|\\.)*)"')
-# Prometheus adds these to what it scrapes; `le` is of histograms.
+# Prometheus adds these labels to what it scrapes.
 ADDED = {"job": "synheart-auth", "instance": "one:9464"}
 
 

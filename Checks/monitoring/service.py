@@ -91,7 +91,7 @@ class Node:
             [self.binary, *map(str, words)], env=own, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def run(self, *words, check=True):
-        """Its output."""
+        """Runs a command of the binary. Returns its output."""
         command = self.spawn(*words)
         output, errors = command.communicate()
         assert not check or command.returncode == 0, f"{words}: {errors}"

@@ -58,7 +58,7 @@ def become_root(script, arguments):
 
 
 def settle():
-    """The environment of a check."""
+    """Sets the environment of a check."""
     # The service's user must be able to read files made in the Debian, and the check must be able to read the output of tools.
     os.umask(0o022)
     os.environ["LC_ALL"] = "C.UTF-8"
@@ -152,7 +152,7 @@ class Debian:
         return next((pid for pid in children if Path(f"/proc/{pid}/comm").read_text().strip() == "systemd"), None)
 
     def run(self, *command, **options):
-        """Runs a command in it."""
+        """Runs a command in the Debian."""
         if self.leader:
             return run("nsenter", "--target", self.leader, "--all", *command, **options)
         environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive"}

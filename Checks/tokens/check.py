@@ -236,7 +236,9 @@ class Stream:
         self.tokens, self.checked = {name: [] for name in programs}, 0
 
     def check(self, except_by=None, of_all_but=None):
-        """Returns the kid of the newest token. One program may be expected to refuse tokens of all keys but one."""
+        """Lets each program check its tokens, and a new one. Returns the kid of the newest token. One program may be expected to refuse
+        tokens of all keys but one.
+        """
         for name, program in self.programs.items():
             token = self.phones[program.type].token(self.client)
             kid = header(token)["kid"]
@@ -266,7 +268,7 @@ class Stream:
         return kids
 
     def restart(self, name, service, folder, *more):
-        """A program with an empty cache."""
+        """Restarts a program, so that its cache is empty."""
         self.programs[name].stop()
         self.programs[name] = Program(name, self.programs[name].type, service, folder, *more)
 
@@ -304,7 +306,7 @@ def revocation(stream, service, folder, clock, signing):
     assert stream.check() == signing
     old = {name: stream.phones[program.type].token(stream.client) for name, program in stream.programs.items()}
     key = next(key for key in published(stream.client) if key["kid"] == signing)
-    # One in 64 kids begins with "-".
+    # After `--`, because one in 64 kids begins with "-".
     assert service.keys("revoke", "--", signing).wait() == 0
     stream.tokens = {name: [] for name in stream.programs}
     assert stream.check() != signing

@@ -157,7 +157,7 @@ def steps(options, binary, other):
 
 
 def build(commit, folder):
-    """The service of a commit."""
+    """Builds the service of a commit, or of `previous()` if it is empty. Returns the binary's path."""
     commit = commit or previous()
     subprocess.run(["git", "clone", "--quiet", "--shared", "--no-checkout", TOP, folder], check=True)
     subprocess.run(["git", "-C", folder, "checkout", "--quiet", "--detach", commit], check=True)

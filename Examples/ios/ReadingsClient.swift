@@ -12,12 +12,13 @@ struct ReadingsClient {
         sdk = SynheartAuth(configuration)
     }
 
-    /// Called at every launch. Causes no network traffic once the device is registered.
+    /// Called at every launch. A registered device sends nothing, except a rotation that is due, in the background.
     func start() async throws {
         do {
             try await sdk.registerDevice(appID: Self.appID)
         } catch let error as SynheartAuthError where error.recovery == .reset {
-            // The service revoked this device. The app and its user decide whether it may register again.
+            // This identity is of no more use, for example because the service revoked the device. The app and its user decide
+            // whether the device may register again.
             throw error
         }
     }

@@ -8,7 +8,7 @@ import Testing
 @testable import AndroidKeyAttestation
 @testable import AttestationTestKit
 
-/// A certificate written element by element, each of which a test may replace. Nothing here checks its signature.
+/// A certificate written element by element. A test may replace those that are properties. Nothing here checks its signature.
 private struct Draft {
     static let ecdsa = DERWriter.sequence(DERWriter.objectIdentifier([1, 2, 840, 10045, 4, 3, 2]))
 
@@ -292,7 +292,7 @@ struct BoundsTests {
         }
         #expect(try count(String(repeating: "f", count: 128)) == 1)
         #expect(try count("0") == 1)
-        // The last three are full-width digits of Unicode.
+        // The last one consists of full-width digits of Unicode.
         for serial in ["", String(repeating: "f", count: 129), "0x1", "g", "-1", "\u{FF11}\u{FF12}"] {
             #expect(throws: (any Error).self) { try count(serial) }
         }

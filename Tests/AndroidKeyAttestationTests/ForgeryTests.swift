@@ -233,7 +233,7 @@ struct RefusalTests {
         #expect(refusal { _ = try fixture.verify(good, key: other) } == .attestedKeyMismatch)
         #expect(try fixture.code { $0.packages = [.init("com.example.other")] } == .packageMismatch)
         #expect(try fixture.code { $0.packages = nil } == .applicationMissing)
-        // Swift's strings are equal if Unicode calls them equivalent.
+        // For Swift's `==`, the Kelvin sign and K are equal. Package names are compared by their bytes.
         var kelvin = fixture
         kelvin.policy.packages = ["com.example.Kids"]
         #expect(try kelvin.code { $0.packages = [.init("com.example.Kids")] } == nil)

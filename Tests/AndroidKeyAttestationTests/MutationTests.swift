@@ -11,7 +11,7 @@ import Testing
 struct MutationTests {
     private static let names = ["Pixel 4", "caiman-sdk36-TEE_EC_RKP", "root-omitted-ec2026"]
 
-    /// Every bit with `KEY_ATTESTATION_EVERY_BIT=1`, as CI has it; a sample of them otherwise.
+    /// The distance between flipped bits: 1 with `KEY_ATTESTATION_EVERY_BIT=1`, as in CI; 211 otherwise.
     private static var stride: Int {
         ProcessInfo.processInfo.environment["KEY_ATTESTATION_EVERY_BIT"] == nil ? 211 : 1
     }
@@ -76,7 +76,7 @@ struct MutationTests {
 
 @Suite("Wycheproof")
 struct WycheproofTests {
-    /// The intermediate keys of genuine chains are on P-384.
+    /// Most intermediate keys of genuine chains are on P-384.
     @Test("ECDSA on P-384 with SHA-384, through the code that verifies certificates")
     func p384() throws {
         let groups = try #require(

@@ -9,7 +9,7 @@ import Testing
 extension Fixture {
     typealias Certificate = KeyAttestationCertificate
 
-    /// The attacker's key description, identical to the expected one.
+    /// A key description that the verifier expects, unless `change` alters its options.
     func description(_ change: (inout KeyAttestationOptions) -> Void = { _ in }) -> [UInt8] {
         var options = KeyAttestationOptions()
         change(&options)
@@ -234,8 +234,8 @@ struct PathShapeTests {
                 refusal { _ = try verifier.findings(of: chain, at: time) }
                     == .attestationExtensionMissing)
         }
-        // The signatures verify and the root is Google's. Only the check of the shape refuses certificates below the one with a key
-        // description.
+        // The root is Google's, and signatures and names verify. If this key signed a leaf with a key description, only the check
+        // of the shape would refuse the chain.
         let rules = PathRules(chain: chain, anchors: .google, verified: VerifiedSteps())
         let (anchor, isRootIncluded) = try rules.findAnchor()
         try rules.checkSignatures()

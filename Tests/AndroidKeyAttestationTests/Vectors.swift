@@ -61,7 +61,7 @@ struct Vector: Sendable {
 }
 
 extension KeyAttestationVerifier {
-    /// The policy of `policy_default.json`, with the status list of January 2025.
+    /// A verifier with the status list of January 2025 and, by default, the policy that `policy_default.json` describes.
     static func audit(_ policy: KeyAttestationPolicy = .audit) throws -> KeyAttestationVerifier {
         KeyAttestationVerifier(
             policy: policy,

@@ -41,7 +41,7 @@ struct VerifiedStepsTests {
             includesRoot: includesRoot, at: Fixture.time)
     }
 
-    /// Changes one byte of a certificate. Every byte is either covered by its signature or part of it.
+    /// Changes one bit of one byte of a certificate.
     private func changing(_ encodings: [[UInt8]], certificate: Int, octet: Int) -> [[UInt8]] {
         var changed = encodings
         changed[certificate][octet] ^= 0x01
@@ -188,7 +188,7 @@ struct VerifiedStepsTests {
         let verifier = try verifier()
         let good = try remote()
         #expect(code(good, verifier) == nil)
-        // The root signs a second Droid CA2 with another key, which did not sign the first one's certificates.
+        // A second Droid CA2 has another key, which did not sign the certificates below the first Droid CA2.
         var path: [Certificate] = [
             fixture.leaf(), .remoteAttestation(organization: "TEE"), .droidCA3, .droidCA2,
         ]
@@ -197,7 +197,7 @@ struct VerifiedStepsTests {
         #expect(code(other, verifier) == nil)
         #expect(code([other[0], other[1], good[2], other[3], other[4]], verifier) == .signatureInvalid)
         #expect(code([good[0], good[1], good[2], other[3], other[4]], verifier) == .signatureInvalid)
-        // A root of the same name that is not pinned adds no cached signature.
+        // Cached signatures do not count under a root that has the same name and is not pinned.
         let lookAlike = try fixture.authority.attest(
             fixture.key.publicKey, challenge: Fixture.challenge, at: Fixture.time,
             options: {

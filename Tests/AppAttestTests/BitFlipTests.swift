@@ -5,14 +5,14 @@ import StrictJSON
 import Testing
 
 /// The verifier refuses an object in which one bit was changed, whichever bit it is. So every part of an object is read and
-/// authenticated.
+/// authenticated. The one exception is the signing second in a receipt of 2020.
 ///
-/// Every 211th bit is changed by default; all of them with `APP_ATTEST_EVERY_BIT=1`, for which a release build is
-/// advisable.
+/// Every 211th bit is changed by default. With `APP_ATTEST_EVERY_BIT=1` every bit is changed. Use a release build for
+/// that.
 @Suite struct BitFlips {
     static let stride = ProcessInfo.processInfo.environment["APP_ATTEST_EVERY_BIT"] == nil ? 211 : 1
 
-    /// The objects with the most different forms: without extensions, with extensions, and the oldest.
+    /// Objects of different forms: the last one, the first one with extensions, and the first one without.
     static func sample(_ vectors: [Vector]) -> [Vector] {
         let old = vectors.first { $0.fields.optionalValue("extensions") == nil }
         let new = vectors.first { $0.fields.optionalValue("extensions") != nil }
@@ -81,7 +81,7 @@ import Testing
 
     static let current = Vector.kind("receipt", "valid").filter { ($0["creation_time"] ?? "") > "2020-10" }
 
-    /// Receipts from attestations, with the content in two chunks and in one, and receipts from Apple's server.
+    /// Two receipts from attestations, and one from Apple's server.
     static let receipts = [
         current.first, current.last, current.first { $0["receipt_type"] == "RECEIPT" },
     ].compactMap(\.self)
@@ -93,8 +93,8 @@ import Testing
         #expect(unnoticed == [])
     }
 
-    /// Bits that may change: no signature covers the attributes in receipts of 2020. They are compared with their two possible
-    /// values, because the receipt may have been signed in one of two seconds.
+    /// No signature covers the attributes in receipts of 2020, so they must be exactly those that Apple wrote. Only their signing
+    /// time has two accepted values: the second in which the receipt was created, and the next one.
     @Test(arguments: Vector.kind("receipt", "valid").filter { ($0["creation_time"] ?? "") < "2020-10" }.prefix(1))
     func `a flipped bit in a receipt of 2020 is noticed, except in its signing second`(_ vector: Vector) throws {
         let object = vector.object

@@ -10,7 +10,7 @@ import Testing
 @Suite("Bounds")
 struct BoundaryTests {
     private static let appID = "TEAMID1234.com.example.app"
-    /// 2020-11-01T00:00:00Z: signed attributes end.
+    /// 2020-11-01T00:00:00Z: from then on a receipt must have no signed attributes.
     private static let endOfAttributes = Date(timeIntervalSince1970: 1_604_188_800)
     private static let authority = try? AppleAuthority(from: endOfAttributes - 30 * 86400)
 

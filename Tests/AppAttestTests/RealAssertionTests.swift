@@ -75,7 +75,7 @@ import Testing
         #expect(refusal(.clientData(holds: [1]) { _ in nil }) == .challengeMismatch)
     }
 
-    /// On macOS 27.2, the map has only the category, and the category is development although the environment is production.
+    /// The assertion is from macOS 27.2. Its map has only the category, which is development.
     @Test(arguments: unknownApp) func `an assertion of an unknown app verifies but for the app`(_ vector: Vector) throws
     {
         let object = try AssertionObject(parsing: vector.object)

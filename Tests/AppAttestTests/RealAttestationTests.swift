@@ -110,7 +110,7 @@ import Testing
         }
         let known = Vector.kind("receipt").first { $0.object == attestation.receipt }
         if known?.expected != "valid" {
-            // The publisher has changed the certificates inside.
+            // One bit of a certificate in this receipt is wrong: see `BitFlips.damaged`.
             #expect(throws: AppAttestError.self) { try receipt.get() }
         } else {
             #expect(try receipt.get().fields.kind == .attest)

@@ -80,7 +80,7 @@ func vectors<Vector: Decodable>(_ name: String) -> [Vector] {
     /// A value that was in the list of RFC 7049, and that RFC 8949 (section 3.3) declares not well-formed.
     static let withdrawn = "f818"
 
-    /// Examples whose strings, arrays or maps have indefinite lengths.
+    /// Whether an example has a string, an array or a map of indefinite length.
     static func isIndefinite(_ example: Example) -> Bool {
         !example.roundtrip && !["fa", "fb"].contains(example.hex.prefix(2))
     }

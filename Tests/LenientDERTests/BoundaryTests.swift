@@ -3,7 +3,7 @@ import Testing
 
 private func node(_ bytes: [UInt8]) throws -> DERNode { try DERNode(parsing: bytes) }
 
-/// A primitive element with this content and a length in the fewest octets.
+/// An element with this tag and content, and a length in the fewest octets.
 private func element(_ tag: UInt8, _ content: [UInt8]) -> [UInt8] {
     var octets: [UInt8] = []
     var rest = content.count

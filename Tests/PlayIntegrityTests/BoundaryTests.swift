@@ -21,7 +21,7 @@ struct BoundaryTests {
         for count in [31, 33] {
             #expect(CertificateDigest.octets(Base64.url.encode([UInt8](repeating: 1, count: count))) == nil)
         }
-        // 64 bytes of UTF-8 that are not ASCII digits.
+        // 64 bytes of UTF-8, of which only the last one is an ASCII digit.
         #expect(CertificateDigest.octets(String(repeating: "\u{FF11}", count: 21) + "1") == nil)
     }
 

@@ -104,7 +104,7 @@ struct GoogleAnswerTests {
         }
     }
 
-    /// The vectors' reason for the verdict in this answer; nil if it passes.
+    /// The reason, as the vectors write it, for which the verifier refuses this verdict; nil if it accepts the verdict.
     private func judge(_ verdict: IntegrityVerdict, _ expected: JSONFields) throws -> String? {
         let binding: IntegrityBinding =
             try expected.optionalString("request_hash").map { .requestHash($0) }

@@ -65,7 +65,7 @@ struct WycheproofTests {
         #expect(opened == 1 && refused > 120, "\(opened) and \(refused)")
     }
 
-    /// The suite's ES256 groups have their key as a JWK; tokens of every other algorithm are tried with the same key.
+    /// A group with a P-256 key is tried with that key. The tokens of every other group are tried with a new P-256 key.
     @Test("JWS: of all algorithms only ES256 is verified")
     func signature() throws {
         var verified = 0

@@ -1,7 +1,7 @@
 import StrictJSON
 import Testing
 
-/// A policy with a member of every kind.
+/// A policy with a member for each rule of app records: only some values, any value, none.
 private struct DoorPolicy: JSONPolicy, Equatable {
     var guests: Set<String> = ["ann"]
     var maximumAge: Int64? = 10

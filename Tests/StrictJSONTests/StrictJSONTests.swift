@@ -74,7 +74,7 @@ import Testing
         #expect(code(" \r\n\t[1] \n") == nil)
     }
 
-    /// In small objects, every pair of names is compared. In larger ones, the names are sorted, and neighbours are
+    /// In small objects, every pair of names is compared. In larger ones, the names are sorted, and neighbors are
     /// compared.
     @Test(arguments: [2, 3, 16, 17, 100]) func `a name may stand once, wherever it stands`(count: Int) {
         let names = (0..<count).map { "name\($0)" }

@@ -42,7 +42,7 @@ import Testing
         for index in 0..<2 {
             let handset = PlatformPhone(CallbackPlatform())
             await handset.phone.service.set { $0.demandsKeyAttestation = true }
-            // Drops the answer to the register call, and in the second round the answer to the next call too.
+            // Drops the answer to the first register request, and in the second round also the answer to the second one.
             for message in 0...index { await handset.phone.network.plan(.answerDropped, at: 1 + 2 * message) }
             #expect(try await handset.register().status == .registered)
             try await handset.expectVerifies()
@@ -72,7 +72,7 @@ import Testing
         try await eventually { released.withLock { $0 } == 1 }
     }
 
-    /// A registration whose attestation hangs until the gate opens. The SDK abandons it, and its instance is freed.
+    /// Starts a registration whose attestation hangs until the gate opens. The SDK abandons it, and its instance is freed.
     private static func giveUp(_ released: Locked<Int>, _ gate: DispatchSemaphore) async throws {
         let host = MemoryHost(released: released)
         host.gate.withLock { $0 = gate }
@@ -96,7 +96,7 @@ import Testing
         await expectError(.attestationFailed) { try await registration.value }
     }
 
-    /// The user data of a host's table: the host's instance, and whether `release` has returned.
+    /// The user data of a host's table: the host's instance, and a semaphore that `release` signals at its end.
     private final class Releasing: Sendable {
         let instance: Instance
         let isReleased = DispatchSemaphore(value: 0)

@@ -213,7 +213,7 @@ extension Heavy {
     }
 }
 
-/// The memory of this process.
+/// The resident memory of this process, in bytes; 0 where it is not measured.
 func residentBytes() -> Int {
     #if os(Linux)
         let text = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8)) ?? ""

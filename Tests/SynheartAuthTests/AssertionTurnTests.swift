@@ -55,7 +55,7 @@ import Testing
         let first = Task { try await sdk.send(upload("/v1/upload"), appID: Phone.app, asserting: true).status }
         try await eventually { await transport.waiting == 1 }
         let second = Task { try await sdk.send(upload("/v1/pay"), appID: Phone.app, asserting: true).status }
-        // A request that wrongly signs before its turn would do so within milliseconds.
+        // If the second request signed before its turn, it would do so now.
         for _ in 0..<20 { await Task.yield() }
         phone.clock.advance(.seconds(400))
         await transport.letGo()

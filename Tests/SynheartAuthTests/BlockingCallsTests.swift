@@ -16,7 +16,7 @@ import Testing
         return value
     }
 
-    /// A call of this kind that was abandoned at the gate.
+    /// Makes a call of this kind that hangs at the gate until its caller gives up, and longer.
     private func leaveBehind(_ kind: BlockingCall, _ gate: Gate) async throws {
         gate.shut()
         let before = gate.count

@@ -169,7 +169,7 @@ extension Heavy {
             let copies = await phone.service.requests.filter { $0.url.hasSuffix(path) }
             #expect(copies.count == 2 && opened.withLock { $0 } == 1)
             #expect(Set(copies.map { $0.headers.values("Content-Digest") }).count == 1)
-            // The stream for a transport is checked, and can be opened once.
+            // The copy is checked and can be opened once. Here, its opening fails, because the app's source now gives other bytes.
             let copy = try #require(copies.last?.bodySource)
             #expect(copy.length == 100)
             for _ in 0..<2 {
@@ -217,7 +217,7 @@ extension Heavy {
             #expect(server.received.isEmpty)
         }
 
-        /// Runs more sends than the pool has threads.
+        /// Makes eight sends of a body that hangs, and expects that each of them ends at its deadline.
         private func checkDeadlines(_ server: BulkServer, _ source: BodySource) async {
             let request = TransportRequest(
                 method: "PUT", url: "http://127.0.0.1:\(server.port)/v1/recordings/1", headers: HeaderFields(),
@@ -232,9 +232,9 @@ extension Heavy {
         func keepsBody() async throws {
             let server = try LocalServer(nil)
             defer { server.stop() }
-            // The delegate is a separate object, so that only the callbacks of this test arrive.
+            // The session has no delegate, so that `exchanges` gets only the callback that this test calls.
             let configuration = URLSessionConfiguration.ephemeral
-            // As in the transport's own configuration, which states the reason.
+            // No cache: `URLSessionTransport.init(_:)` states the reason.
             configuration.urlCache = nil
             let session = URLSession(configuration: configuration)
             let url = try #require(URL(string: "http://127.0.0.1:\(server.port)/"))

@@ -20,7 +20,7 @@ import Testing
     }
 
     @Test func `no offset comes from times at which the arithmetic overflows`() {
-        // Without the overflow check, each of these would wrap around to an offset of less than two seconds.
+        // Without the overflow check, the first three would wrap around to offsets below two seconds. The last does not overflow.
         let last = UnixTime(.max / 1000)
         #expect(ClockOffset(serverTime: UnixTime(.max), receivedAt: -1000, roundTrip: .zero) == nil)
         #expect(ClockOffset(serverTime: last, receivedAt: .min, roundTrip: .seconds(4)) == nil)

@@ -107,7 +107,7 @@ import Testing
         try storage.remove(name())
         #expect(FileManager.default.fileExists(atPath: temporary))
         #expect(try storage.read(name()) == .absent)
-        // A child that another test forks meanwhile shares the open file.
+        // Unlocks first: a child that another test forks meanwhile shares the open file, and would keep its lock.
         flock(writer, LOCK_UN)
         close(writer)
         try storage.remove(name())
@@ -251,8 +251,8 @@ import Testing
 }
 
 #if canImport(Glibc)
-    /// Locks and the children of a process. Each child is made by libc's `fork`, and runs only functions that are allowed after
-    /// one.
+    /// Locks and the children of a process. Most children are made by libc's `fork`, one by a system call, and one by
+    /// `posix_spawn`.
     @Suite struct ForkTests {
         private let directory = NSTemporaryDirectory() + "synheart-auth-tests/\(UUID().uuidString)"
         private var storage: FileStorage { FileStorage(directory: directory) }
@@ -263,7 +263,7 @@ import Testing
             unsafeBitCast(try #require(dlsym(nil, name)), to: type)
         }
 
-        /// The process id of a child that runs `body` and then waits to be killed; its first byte comes through the pipe.
+        /// Forks a child that runs `body` and then waits to be killed. Returns the process id and the result of `body`.
         private func child(_ body: () -> UInt8) throws -> (process: pid_t, answer: UInt8) {
             let fork = try Self.symbol("fork", (@convention(c) () -> pid_t).self)
             var ends: [Int32] = [-1, -1]
@@ -333,7 +333,7 @@ import Testing
         @Test("the locks that a child takes do not end with its copy of its parent's")
         func childsOwnLocks() throws {
             let held = try #require(try storage.lock(name(), for: "operation"))
-            // More descriptors than this process has, so that they would use every free number. The files are opened earlier,
+            // So many locks that one of them gets the number that the parent's lock has. The files of `looks` are opened earlier,
             // because a child must do as little as possible.
             let paths = (0..<64).map { "\(directory)/own-\($0)" }
             let looks = paths.map { open($0, O_RDWR | O_CREAT | O_CLOEXEC, 0o600) }

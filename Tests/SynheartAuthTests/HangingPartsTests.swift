@@ -5,7 +5,7 @@ import Testing
 
 @testable import SynheartAuth
 
-/// A key store whose calls wait at gates.
+/// A key store whose calls wait at gates, except `sign`.
 struct GatedKeyStore: KeyStore {
     let base: any KeyStore
     let creating = Gate()
@@ -33,7 +33,7 @@ struct GatedKeyStore: KeyStore {
     }
 }
 
-/// A storage whose calls wait at gates.
+/// A storage whose reads and writes wait at gates.
 struct GatedStorage: RecordStorage {
     let base: any RecordStorage
     let reading = Gate()
@@ -56,8 +56,8 @@ struct GatedStorage: RecordStorage {
     }
 }
 
-/// Parts of the platform that never answer: every call ends, no part is called again, and late results have no
-/// effect.
+/// Parts of the platform that do not answer: every call ends, no part is called again until it returns, and late results
+/// have no effect.
 @Suite(.timeLimit(.minutes(15))) struct HangingPartsTests {
     private func name() throws -> RecordName { RecordName(try AppID(Phone.app)) }
 
@@ -239,7 +239,7 @@ struct GatedStorage: RecordStorage {
 
 /// One deadline for a `send`, and waits that end only for the cancelled caller.
 @Suite(.timeLimit(.minutes(15))) struct CallDeadlineTests {
-    /// A transport that holds requests to some paths until a test releases them.
+    /// A transport that holds requests to one path until a test releases them.
     actor HeldTransport: HTTPTransport {
         let base: any HTTPTransport
         private let path: String

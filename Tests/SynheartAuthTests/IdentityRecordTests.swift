@@ -25,7 +25,7 @@ import Testing
         return record
     }
 
-    /// The record of this text, with one member replaced; nil removes it.
+    /// Parses a record's text with one member replaced; nil removes the member.
     private func read(_ record: IdentityRecord, _ name: String, _ value: JSONValue?) throws -> IdentityRecord {
         guard case .object(var json) = try JSONValue(parsing: record.bytes) else { throw StorageError("no object") }
         json[name] = value

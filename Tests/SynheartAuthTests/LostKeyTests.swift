@@ -160,7 +160,7 @@ import Testing
     }
 
     @Test func `a device is registered also while a rotation replaces its key`() async throws {
-        /// Another process rotates before the first load.
+        /// A key store whose first load comes after another process has rotated the key.
         struct Rotating: KeyStore {
             let base: MemoryKeyStore
             let rotate: @Sendable () -> Void
@@ -204,7 +204,7 @@ import Testing
         try await other.resetDeviceIdentity(appID: Phone.app, reason: .userRequested)
         let registration = try await other.registerDevice(appID: Phone.app)
         keys.signing.open()
-        // The key has the same name as the lost one.
+        // The new key has the same name as the lost one.
         #expect(try await signing.value.dictionary["X-Device-ID"] == registration.deviceId)
         #expect(try registration.deviceId != id && phone.record().state == .registered)
         #expect(try await phone.signAndVerify(sdk).status == 200)

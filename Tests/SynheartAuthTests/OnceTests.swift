@@ -15,7 +15,7 @@ import Testing
 @Suite(.serialized) struct OnceTests {
     static let runs = ProcessInfo.processInfo.environment["SYNHEART_ONCE_RUNS"].flatMap { Int($0) } ?? 1000
 
-    /// The transports that this platform has.
+    /// The ways to make a transport.
     enum Transport: String, Sendable, CaseIterable {
         /// The SDK's default.
         case standard

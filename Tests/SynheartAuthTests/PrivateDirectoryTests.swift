@@ -124,7 +124,7 @@ import Testing
     @Test func `nothing depends on the number of an earlier failure`() throws {
         try FileManager.default.createDirectory(atPath: parent + "/a", withIntermediateDirectories: true)
         for number in [EWOULDBLOCK, EINTR, ENOENT, 0] {
-            // The directory does not exist yet, so that no earlier step fails.
+            // The directory does not exist yet. Otherwise, making it would fail and set another number.
             let fresh = PrivateDirectory(path: parent + "/a/\(number)")
             errno = number
             try fresh.write([1, 2], to: "x")
@@ -179,7 +179,7 @@ import Testing
         }
         #expect(directory.isOurs(one))
         #expect(directory.isOurs(one))
-        // Another process removed the file first.
+        // First, `one` holds the lock. Then the file has lost its name, as if another process had removed it.
         #expect(!directory.isOurs(other))
         flock(one, LOCK_UN)
         #expect(unlink(path("x")) == 0)

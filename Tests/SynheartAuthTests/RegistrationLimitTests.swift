@@ -11,7 +11,7 @@ import Testing
         func bytes(_ count: Int) -> [UInt8] { [UInt8](repeating: 0, count: count) }
     }
 
-    /// A key store that attests its keys with a challenge, and fails to create them if the test wants.
+    /// A key store that says whether it attests keys, records their challenges, and fails to create a key if `failure` is set.
     private struct Attesting: KeyStore {
         let base: MemoryKeyStore
         var attestsKeys = true
@@ -34,7 +34,7 @@ import Testing
     /// Sends the challenge in place of a chain: the fake service accepts it as a chain that names the challenge.
     private struct Chains: AttestationProvider {
         var hasProof = true
-        /// Fails, as a host may, if the key was not made for this challenge.
+        /// If set, `attest` fails, as a host may, unless the last key was made for this challenge.
         var keys: Attesting?
         var platform: Platform { .android }
         func attest(_ subject: AttestationSubject) async throws(AttestationError) -> AttestationEvidence {

@@ -5,7 +5,7 @@ import Testing
 @testable import SynheartAuth
 
 /// Requests that are signed with a key that a rotation has replaced on the service: the rotation's answer is lost, or the request
-/// arrives after it. The identity is healthy, so no call may ask for a reset.
+/// arrives after it. The identity is healthy, so no call may ask for a reset, unless the service refuses the current key too.
 @Suite struct ReplacedKeyTests {
     private typealias HeldTransport = CallDeadlineTests.HeldTransport
 
@@ -111,7 +111,7 @@ import Testing
         for index in 0..<3 { await phone.network.plan(index == 0 ? .answerDropped : .requestDropped, at: index) }
         await expectError(.networkError) { try await sdk.rotateKey(appID: Phone.app) }
         phone.clock.advance(.seconds(200))
-        // The token, then three attempts at the rotation.
+        // Message 0 is the token request, messages 1 to 3 are attempts at the rotation.
         for index in 1...3 { await phone.network.plan(.requestDropped, at: index) }
         #expect(try await sdk.deviceToken(appID: Phone.app).token == held.token)
         for index in 1...3 { await phone.network.plan(.requestDropped, at: index) }

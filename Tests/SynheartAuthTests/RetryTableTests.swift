@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    /// The SDK's own recovery, for the codes that the document's last column names.
+    /// The SDK's own remedy, for the codes whose remedy the document's last column names.
     @Test(
         "the SDK's remedy for a refusal is the one in the protocol document",
         arguments: [

@@ -10,7 +10,7 @@ import Testing
         if case .rotation(let rotation) = try phone.record().journal { rotation } else { nil }
     }
 
-    /// A device whose rotation was refused, and the time of its last copy.
+    /// A device whose rotation was refused, and the rotation as it stays in the journal.
     private func refused() async throws -> (Phone, SynheartAuth, PendingRotation) {
         let (phone, sdk, _) = try await Phone.registered()
         await phone.service.refuse(.rotateKey, .rotationFailed)

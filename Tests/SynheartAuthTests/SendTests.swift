@@ -608,7 +608,7 @@ import Testing
         await phone.service.refuse(.rotateKey, .serviceUnavailable, times: 3)
         try await sdk.registerDevice(appID: Phone.app)
         try await eventually { phone.logger.entries.count { $0.event == .rotationFailed } == 3 }
-        // The cycle has ended. The next launch sees its result.
+        // The cycle has ended when the state is registered again. Only the next launch tries again.
         try await eventually { try await sdk.state(appID: Phone.app) == .registered }
         for _ in 0..<3 { try await sdk.registerDevice(appID: Phone.app) }
         #expect(await phone.service.count(.rotateKey) == 3)

@@ -111,12 +111,12 @@ import Testing
             let answer = TransportResponse(status: status, headers: headers, body: body.bytes)
             return try await outcome(of: answer).offset?.milliseconds
         }
-        // The test clock is at 1,767,226,600, and the server's time is 50 seconds later.
+        // The test clock is at 1,767,226,600. The time in the header is 50 seconds later, and the one in the body 100.
         #expect(try await offset(200, "1767226650") == 50_000)
         #expect(try await offset(401, "1767226650") == 50_000)
         #expect(try await offset(400, nil) == 100_000)
         #expect(try await offset(399, nil) == nil)
-        // A header that is not a time is not replaced by a guess.
+        // If the header is not a time, the time in the body is not used instead.
         #expect(try await offset(401, "soon") == nil)
     }
 

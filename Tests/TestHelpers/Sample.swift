@@ -3,7 +3,7 @@ import Foundation
 /// The part of a long search that this run includes: everything, or the elements whose position is K modulo N if the environment
 /// variable `TEST_SAMPLE` is `K/N`.
 ///
-/// `.ci/run` takes a third, another one each day; `scripts/test --fast` takes an eighth.
+/// `.ci/run` takes a sixth, another one each day; `scripts/test --fast` takes an eighth.
 public func sample<Element>(_ all: some Sequence<Element>) -> [Element] {
     all.enumerated().filter { isSampled($0.offset) }.map(\.element)
 }

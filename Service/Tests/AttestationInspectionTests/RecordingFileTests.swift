@@ -8,13 +8,13 @@ import Verification
 
 @testable import AttestationInspection
 
-/// The document of a refusal: after reading, its verification gives the same refusal.
+/// The file of a recorded refusal. Verifying what was read from it gives the same refusal.
 @Suite struct RecordingFiles {
     private static let now = Date(timeIntervalSince1970: 1_790_000_000)
     private static let authority = try? AppleAuthority(from: now - 30 * 86400)
     private static let appID = "TEAMID1234.com.example.app"
 
-    /// An attestation that is refused only for its age, by a verifier with its own roots and policy.
+    /// The recording of an attestation that is refused only for its category, under roots and a policy of its own.
     private func evidence(refusal: (code: String, step: String)? = nil) throws -> RecordingFile {
         let authority = try #require(Self.authority)
         let device = AppleDevice(system: .iOS("27.0.1"), app: AppleApp(appID: Self.appID), authority: authority)

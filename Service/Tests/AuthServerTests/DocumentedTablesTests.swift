@@ -123,7 +123,8 @@ struct MarkdownPage {
         lines = try String(contentsOf: url, encoding: .utf8).components(separatedBy: "\n")
     }
 
-    /// Expects exactly these tables in this order, among those with one of their headers.
+    /// Expects that the page has exactly these tables, in this order. Ignores tables with other headers. With `REWRITE_PAGES`,
+    /// writes the tables to the page instead.
     func expect(_ tables: [MarkdownTable]) throws {
         var (expected, rest) = ([String](), lines[...])
         for table in tables {

@@ -101,7 +101,7 @@ import X509
         #expect(error?.description.contains("providers.apple_roots") == true)
     }
 
-    /// A folder of Google's certificates in the tests of the library.
+    /// The text of one of Google's certificates, from the tests of AndroidKeyAttestation.
     private func google(_ name: String) throws -> String {
         let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
             .appendingPathComponent("../../../Tests/AndroidKeyAttestationTests/Vectors/roots/\(name)")

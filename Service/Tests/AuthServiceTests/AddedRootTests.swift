@@ -14,7 +14,7 @@ import Testing
     private static let apple = Result { try AppleAuthority(from: (World.start - 86_400).date) }
     private static let google = AndroidRegistrationTests.google
 
-    /// Both roots of a test authority, each for its use.
+    /// The roots of the test authority, each for its use. Without `receipts`: only the root of attestations.
     private static func appleRoots(receipts: Bool = true) throws -> AddedRoots {
         let apple = try apple.get()
         var roots = AddedRoots()
@@ -170,7 +170,7 @@ import Testing
         await world.stores.fail(.append)
         await #expect(throws: StoreError.self) { try await world.service.trust(fewer) }
         await world.stores.recover()
-        // A root in both sets stays trusted; the new one is trusted after its event.
+        // A root in both sets stays trusted. The new root is trusted only after the audit log has its event.
         #expect(world.service.roots.added.map(\.use) == [.appleReceipts])
         #expect(try await refusal { try await Self.iPhone(world) }?.untrustedRoot != nil)
 

@@ -13,7 +13,8 @@ import Testing
 struct AndroidRegistrationTests {
     static let google = Result { try GoogleAuthority() }
 
-    /// An app that demands `proof`, trusts the test authority, and has its response keys.
+    /// A world whose app demands `proof` and trusts the test authority. The app has the authority's response keys; without
+    /// `keys`, it has a service account.
     private static func world(
         _ proof: String, keys: Bool = true, statusList: String? = "https://example.com/status",
         testResponses: Bool = false,
@@ -224,7 +225,7 @@ struct AndroidRegistrationTests {
         badChain.chain?.rootOfTrust?.deviceLocked = 0
         var badToken = Proofs()
         badToken.token?.package = "com.example.evil"
-        // The local check comes first: no status list is fetched, and no token is decoded.
+        // The local checks come first: no status list is fetched, and Google decodes no token.
         for proofs in [badChain, badToken] {
             let world = try await Self.world(proof)
             try await expect(.invalidAttestation) { try await Self.register(world, proofs) }

@@ -8,7 +8,7 @@ import Testing
 struct AppCommandTests {
     private static let now = UnixTime(1_780_272_000)
 
-    /// A demand in the record's JSON.
+    /// A demand to rotate keys, with its times in unix seconds.
     private struct Demand: Hashable {
         let keysBefore: Int64
         let rotateBy: Int64

@@ -37,12 +37,12 @@ struct AppPolicyTests {
         IOSRow(member: "categories", app: AppleApp(appID: appID, category: 2), admitting: nil, refusing: [3]),
         IOSRow(
             member: "unknown_categories", app: AppleApp(appID: appID, category: 7), admitting: "allow", refusing: nil),
+        // By default, a system that does not report a category or a bundle version yet is not refused for that.
         IOSRow(
             member: "require_category", app: AppleApp(appID: appID, category: nil), admitting: nil, refusing: true),
         IOSRow(
             member: "require_bundle_version", app: AppleApp(appID: appID, bundleVersion: nil), admitting: nil,
             refusing: true),
-        // Systems that do not report a category yet are not refused for that.
         IOSRow(
             member: "minimum_bundle_version", app: AppleApp(appID: appID, bundleVersion: "1.9"), admitting: "1.9",
             refusing: "1.10"),
@@ -168,7 +168,8 @@ struct AppPolicyTests {
         _ = try await AndroidRegistrationTests.register(without, proofs)
     }
 
-    /// An app that accepts either proof, trusts the test authority and has its response keys. One member differs.
+    /// A world whose app accepts either proof, trusts the test authority and has its response keys. The value, unless it is nil,
+    /// replaces the member at this path.
     private static func world(_ path: [String], _ value: JSONValue?) async throws -> World {
         let google = try AndroidRegistrationTests.google.get()
         var android: JSONValue = .object(
@@ -191,7 +192,7 @@ struct AppPolicyTests {
         return world
     }
 
-    /// Members for which other suites test both an admitting and a refusing value.
+    /// Members without a row, each with the tests of its values, or with the reason that it needs none.
     private static let elsewhere: [String: String] = [
         "app_id": "What is provisioned", "name": "for people", "enabled": "Who may do what",
         "mode": "Verify, Registration", "build_channel": "App records, Development mode",

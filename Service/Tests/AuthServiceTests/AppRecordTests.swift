@@ -16,7 +16,8 @@ struct AppRecordTests {
     private static let verificationKey = DevicePublicKey(P256.Signing.PrivateKey().publicKey).base64
     private static let privateKey = "-----BEGIN PRIVATE KEY-----S3CR3T"
 
-    /// A record in which no member has its default. Lists that are sets are in ascending order, as the service writes them.
+    /// A record whose members differ from their defaults, except `trust_anchors`, `assertions_required_except` and
+    /// `maximum_unproven`. Lists that are sets are in ascending order, as the service writes them.
     static func everything() -> JSONValue {
         [
             "app_id": "com.example.app", "name": "Example", "enabled": false, "mode": "observe",

@@ -33,7 +33,7 @@ struct AssertionTests {
         let request = try world.asserting(try world.world.signed(device, pay), &attestKey)
         try await world.world.verify(request, id: id)
         try await world.world.verify(request, id: id, at: try world.world.anotherNode())
-        // The next assertion raised the counter, so the repeated one is refused.
+        // The next assertion raises the counter, so the repeated one is refused.
         try await world.world.verify(world.asserting(try world.world.signed(device, pay), &attestKey))
         try await expect(.invalidAssertion) { try await world.world.verify(request, id: id) }
     }
@@ -248,7 +248,7 @@ struct AssertionTests {
         let key = P256.Signing.PrivateKey()
         let foreign = try await assertedRotation(device, to: key, &otherKey, in: world)
         try await expect(.invalidAttestation) { try await world.world.rotate(device, foreign) }
-        // Neither is a new attestation accepted in place of the assertion.
+        // A new attestation is not accepted in place of the assertion either.
         let challenge = try await world.world.challenge(World.appID, .rotate)
         let text = DevicePublicKey(key.publicKey).base64
         let nonce = BindingNonce(rotationChallenge: challenge, deviceID: device.id, newPublicKeyText: text)
@@ -394,7 +394,7 @@ struct AssertionTests {
         "require_category": true, "require_bundle_version": true, "minimum_bundle_version": "1",
     ]
 
-    /// Changes members of the app's `ios`.
+    /// Sets members of the app's `ios`, replaces its `keys`, and resets the rest to `World.record()`.
     private func change(_ world: AppleWorld, ios: [String: JSONValue], keys: [String: JSONValue] = [:]) async throws {
         let known = world.members["ios"]?.object?.members.map { ($0.name, $0.value) } ?? []
         let policy = World.object(Dictionary(known) { $1 }.merging(ios) { $1 })

@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    /// A log with events of two times, the older ones in an archive.
+    /// Appends events of two times, archives the older ones, and returns the archive.
     private func archive() async throws -> StoredAuditArchive {
         try await append(20)
         world.clock.advance(40 * 86_400)
@@ -194,6 +194,6 @@ import Testing
 }
 
 extension String {
-    /// Twelve digits.
+    /// The text, padded with zeros to twelve digits.
     fileprivate var leftPadded: String { String(repeating: "0", count: max(0, 12 - count)) + self }
 }

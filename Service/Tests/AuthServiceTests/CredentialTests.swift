@@ -102,7 +102,7 @@ struct CredentialTests {
         let fresh = "Bearer \(try await made(world).text.exposed)"
         let credentials = world.service.credentials
         _ = try await credentials.authenticate(authorization: known, from: world.address)
-        // A missing or malformed credential causes no read of the store, and is not counted as a failed attempt.
+        // A missing credential is not counted as a failed attempt.
         for _ in 0..<10 {
             try await expect(.unauthorized) {
                 try await credentials.authenticate(authorization: nil, from: world.address)

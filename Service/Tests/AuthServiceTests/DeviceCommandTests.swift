@@ -310,7 +310,7 @@ struct DeviceCommandTests {
         let world = try await World()
         let device = try await world.device()
         let node = try world.anotherNode()
-        // This node has the device in its cache.
+        // This request brings the device into the node's cache.
         _ = try await node.authenticate(try world.signed(device, for: .status), for: .status)
         let after = try await world.rotated(device, reason: .compromise)
         let deletion = try await node.authenticate(try world.signed(device, for: .deregister), for: .deregister)
@@ -376,7 +376,7 @@ struct DeviceCommandTests {
 
     private enum Expected { case changed, nothing, refused }
 
-    /// A random command, its result according to the model, and the model after it.
+    /// Applies a random command to the model. Returns the command and its result according to the model.
     private static func step(
         _ model: inout Model, at now: UnixTime, _ random: inout SeededNumbers
     ) -> (DeviceCommand, Expected) {

@@ -70,7 +70,7 @@ import Testing
         clock.advance(-10 * kept)
         await credentials.sweep()
         #expect(try await listed == [expiring, newest])
-        // The first sweep after a restart does not remove it either.
+        // The first sweep after a restart does not remove the expired credential either.
         clock.advance(10 * kept)
         let restarted = Self.rules(stores, clock)
         await restarted.sweep()

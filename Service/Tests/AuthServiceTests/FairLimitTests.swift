@@ -10,7 +10,7 @@ import Testing
 struct FairLimitTests {
     private static let one = Rate(burst: 1, perMinute: 1)
 
-    /// The device's id, but another device's key.
+    /// The device's id with another key.
     private func wrong(_ device: TestDevice) -> TestDevice {
         TestDevice(appID: device.appID, id: device.id, key: P256.Signing.PrivateKey())
     }
@@ -64,7 +64,7 @@ struct FairLimitTests {
             let refusal = try await expect(.rateLimited) { try await world.status(stranger(world)) }
             #expect(refusal?.retryAfter == 60)
         }
-        // Its row is cached; the route itself reads the store.
+        // The row of this device is cached, so `authenticate` reads no store. The status route itself would read it.
         _ = try await world.service.authenticate(try world.signed(cached, for: .status), for: .status)
         await world.stores.recover()
         try await world.status(device)
@@ -82,7 +82,7 @@ struct FairLimitTests {
         for _ in 0..<3 { try await expect(.notRegistered) { try await world.status(stranger(world)) } }
         await world.service.updateKnownDevices()
         try await expect(.rateLimited) { try await world.status(stranger(world)) }
-        // The node no longer knows the ids, because it did not read the log.
+        // Without a read of the log for 6 s, the node no longer knows the ids.
         world.clock.advance(6)
         try await expect(.notRegistered) { try await world.status(stranger(world)) }
     }
@@ -120,7 +120,7 @@ struct FairLimitTests {
         for _ in 0..<20 { try await expect(.rateLimited) { try await ask() } }
         await world.stores.recover()
         try await world.status(neighbour)
-        // Only this address used the device's id wrongly.
+        // Only the world's address used the device's id wrongly.
         try await status(device, world, from: "198.51.100.1")
         world.clock.advance(60)
         await world.service.updateKnownDevices()

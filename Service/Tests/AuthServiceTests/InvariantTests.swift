@@ -48,7 +48,7 @@ struct InvariantTests {
                 one.device = after
             }
         case 2:
-            // Uses a current or former key of another device.
+            // Uses a current or former key of another device, or a former key of this one.
             let taken = others.flatMap { [$0.device.key] + $0.retired }.filter {
                 $0.rawRepresentation != one.device.key.rawRepresentation
             }

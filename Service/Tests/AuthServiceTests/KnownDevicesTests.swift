@@ -66,7 +66,7 @@ struct KnownDevicesTests {
             return device.deviceID
         }
 
-        /// A device and the event of its registration, a second ahead of the clock.
+        /// A device, registered a second ahead of the clock, and the event of its registration.
         func sample(_ status: DeviceStatus = .registered) -> (DeviceRecord, AuditEvent) {
             let device = DeviceRecord(
                 appID: app.appID, deviceID: DeviceID(from: random), platform: .ios, status: status,

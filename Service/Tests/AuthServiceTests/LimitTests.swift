@@ -54,7 +54,7 @@ struct LimitTests {
         #expect(shares.announcements(now: UnixTime(661)) == [app: 0])
         shares.applyReports([app: 0], of: [app: 0])
         #expect(shares.announcements(now: UnixTime(662)) == [:])
-        // If other nodes have claims, this node announces its own count.
+        // A hundredth of the maximum is announced, and so is its fall to zero.
         #expect(shares.take(10, of: app, until: UnixTime(800), now: UnixTime(663)) == nil)
         #expect(shares.announcements(now: UnixTime(664)) == [app: 10])
         shares.applyReports([app: 3], of: [app: 10])
@@ -163,7 +163,7 @@ struct LimitTests {
         }
         seen.record(late, at: now)
         seen.record(first, at: now + 9)
-        // It was not recorded, so nobody knows.
+        // The buffer is full and did not record this device, so the device may have been seen.
         #expect(seen.mayContain(late))
         let taken = seen.flush()
         #expect(taken.reduce(0) { $0 + $1.count } == 200_000)
@@ -175,7 +175,7 @@ struct LimitTests {
         #expect(seen.mayContain(late))
     }
 
-    /// Records the bounds with which it is called.
+    /// A store that records the limit of each call.
     private final class AskedEvidence: RecordingStore {
         let limits = Locked<[Int]>([])
 

@@ -80,7 +80,7 @@ struct ProtectionTests {
             try await world.status(device)
         }
         for _ in 0..<2 { try await expect(.invalidSignature) { try await world.verify(stranger) } }
-        // The re-reads of another device at the same address are counted separately.
+        // Through `/verify`, each device has its own count. On our own routes, a device has another count at each address.
         try await expect(.rateLimited) { try await world.verify(stranger) }
         try await world.verify(device)
         stranger = other
@@ -108,7 +108,7 @@ struct ProtectionTests {
         #expect(seen.flush().reduce(0) { $0 + $1.count } == 2500)
         seen.record(devices[2], at: World.start + 3000)
         for batch in batches { seen.markWritten(batch) }
-        // A registration may have read a row before its time was written.
+        // A registration may have read a row before its time was written, so the devices stay known until the next flush.
         #expect(devices.allSatisfy(seen.mayContain))
         #expect(seen.flush() == [[devices[2]: World.start + 3000]])
         #expect(devices.filter(seen.mayContain) == [devices[2]])

@@ -21,7 +21,7 @@ struct ProviderOutageTests {
             key, platform: .android, proof: { TestGoogle.token($0, at: now, package: package) }, proving: proving)
     }
 
-    /// A device that registered while Google did not answer.
+    /// Makes Google stop answering, and registers a device.
     private func waitingDevice(_ world: World, package: String = World.appID) async throws -> TestDevice {
         world.google.goAway()
         let key = P256.Signing.PrivateKey()

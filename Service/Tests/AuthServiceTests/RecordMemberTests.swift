@@ -3,7 +3,7 @@ import Testing
 
 @testable import AuthService
 
-/// Each member of an app record is in exactly one of the policy tables.
+/// The tables of members (`jsonMembers`) have each member of an app record exactly once.
 @Suite struct RecordMemberTests {
     @Test func `a record is written with the members of the tables, in any order, and no others`() throws {
         let record = JSONValue.object(try AppRecord(JSONFields(AppRecordTests.everything())).json(secrets: .plain))

@@ -74,7 +74,7 @@ struct RegistrationTests {
             let challenge = try await world.challenge(app, purpose)
             let enrolment = try await world.enrolment(key, challenge: challenge)
             try await expect(.invalidChallenge) { try await world.register(enrolment) }
-            // The challenge is used up, so it is also refused for its own app and purpose.
+            // The challenge is used up, so it is also refused for its own app.
             let there = try await world.enrolment(key, app: app, challenge: challenge)
             try await expect(.invalidChallenge) { try await world.register(there) }
         }

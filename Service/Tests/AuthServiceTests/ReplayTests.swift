@@ -141,8 +141,8 @@ struct ReplayTests {
         await world.stores.loseHistory(at: world.clock.now)
         world.clock.advance(145)
         try await expect(.serviceUnavailable) { try await world.verify(request.underNewNonce(world.random)) }
-        // The loss ends when no request that was accepted under the wider window is fresh any more. A later change of the record does
-        // not end it earlier.
+        // The new request is dated later than any that may have been accepted under the wider window, so it passes. The older
+        // request stays refused, also after another change of the record.
         world.clock.advance(200)
         try await world.change(["signature": ["future_window_seconds": 61]])
         try await world.verify(device)

@@ -59,7 +59,7 @@ struct SchemeOneTests {
             try await world.verify(request.adding(header.uppercased(), request.header(header)))
         }
         let missing = request.with(header, nil)
-        // The credential is for two apps, so a request without an app belongs to none.
+        // Without X-App-ID, the request belongs to no app, because the credential is for two.
         try await expect(.invalidRequest) { try await world.verify(missing) }
         try await world.verify(request)
     }
@@ -291,7 +291,7 @@ struct SchemeOneTests {
         #expect(refusal?.retryAfter == 300)
         try await expect(.rateLimited) { try await world.verify(try await world.device()) }
         try await world.verify(other)
-        // The request was refused before it made claims, so it can be sent again once there is room.
+        // The refused request made no claims, so it is not a replay when it is sent again.
         world.clock.advance(180)
         try await expect(.rateLimited) { try await world.verify(waiting) }
         world.clock.advance(480 + 60)

@@ -33,7 +33,7 @@ struct ServiceKeyTests {
 
     private func check(_ key: [UInt8]) throws -> ServiceKeyCheck { try #require(ServiceKey(key)?.checks.first) }
 
-    /// Seals a value of each kind with a key.
+    /// Stores values of each kind except an app record, sealed with a key.
     private func seal(with bytes: [UInt8]) async throws {
         let key = try #require(ServiceKey(bytes))
         let (device, app, now) = (DeviceID(from: SystemRandom()), try AppID(World.appID), world.clock.now)
@@ -188,7 +188,7 @@ struct ServiceKeyTests {
     @Test func `a rotation seals every row again, and removes the old key`() async throws {
         try await seal(with: old)
         try await rules(old).admit(writing: true)
-        // The rows are an app record, a pending proof, evidence, a webhook, and three signing keys: retiring, signing and standby.
+        // The rows are an app record, a pending proof, evidence, a webhook, and three signing keys: one signs, two are standbys.
         #expect(try await rules(new, old).rotate(actor: "test", lock: FreeLock()) == 7)
         #expect(try await checks() == [check(new)])
         try await opens(new)

@@ -18,7 +18,8 @@ struct TakenLock: ServiceLock {
     func withoutService(_ change: () async throws -> Void) async throws -> Bool { false }
 }
 
-/// A service that started while a command changes the check values would continue with a key that is soon removed.
+/// A service that started while a command changes the check values would continue with a key that is soon removed. So the command
+/// holds the lock.
 @Suite struct `The service's lock` {
     /// A lock that records whether it is held.
     private final class WatchedLock: ServiceLock {

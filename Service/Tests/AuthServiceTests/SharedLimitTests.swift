@@ -132,7 +132,7 @@ struct SharedLimitTests {
         try await expect(.rateLimited) { try await request() }
         await limits.fail(false)
         await world.service.exchangeShares()
-        // After the failure of the limit store, the app has no outdated share.
+        // The limit store works again, so the counts of the other nodes are current.
         try await request()
     }
 

@@ -7,8 +7,8 @@ import StoreConformance
 import StrictJSON
 import Testing
 
-/// Records that an older version stored, before the policies had their own tables, sealed with the service key of ``World``. Do
-/// not regenerate them: real databases hold such records.
+/// Records that an older version stored, sealed with the service key of ``World``. Do not regenerate them: real databases hold such
+/// records.
 @Suite struct StoredRecordTests {
     private static func stored(_ sealed: String, _ masked: String) throws -> StoredApp {
         let json = try JSONValue(parsing: masked)
@@ -134,7 +134,7 @@ private enum Sealed {
         days":30}}
         """#
 
-    /// A record in which no member has its default, with unordered lists.
+    /// A record in which almost no member has its default. Some lists are not in ascending order, and one has an element twice.
     static let everything = #"""
         fkzontXidw4DzU7Q9Lp0mfIRfqKzR66CZO/UJEB3N0cVK7Axykmj9WN+YdfTjUplymIwt/GmKfA+dXynSfkWDDvGPb6cLehxCYGLYoLrGJPHKvNDpgPU\#
         qmcdSFMAicHIJC1lZYIk8y1u5OT8sOHG1ljtnEgiCEjfUxNPKkflQQ9dw+Ti8lLskVEGJs4ojQXg1eC8ZFCsP9D5fnQt5nSSxU/2V3udPhmAbHmLWkcG\#

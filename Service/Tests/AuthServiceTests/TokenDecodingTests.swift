@@ -138,7 +138,7 @@ struct TokenDecodingTests {
 
     private static let packages: [JSONValue] = ["com.example.first", "com.example.second", "com.example.third"]
 
-    /// Answers about one package that do not concern the token.
+    /// Failures for one package after which Google is asked about the next one.
     static let silent: [PlayIntegrityUnavailable.Code] = [.projectNotLinked, .quotaExceeded, .unexpectedAnswer]
 
     @Test("an answer about one package says nothing about the next", arguments: silent)

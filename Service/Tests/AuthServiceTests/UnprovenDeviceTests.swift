@@ -18,7 +18,7 @@ struct UnprovenDeviceTests {
             key, platform: .android, proof: { TestGoogle.token($0, at: now) }, proving: proving)
     }
 
-    /// A device that registered while Google did not answer.
+    /// Makes Google stop answering, and registers a device.
     private func heldDevice(_ world: World) async throws -> TestDevice {
         world.google.goAway()
         let key = P256.Signing.PrivateKey()
@@ -132,7 +132,7 @@ struct UnprovenDeviceTests {
         #expect(try await world.register(try await enrolment(world, key), []) == first)
         let unsigned = try await enrolment(world, key, proving: false)
         try await expect(.providerUnavailable) { try await world.register(unsigned, []) }
-        // The key of an Android device, sent for iOS. That proof is judged without a provider, and is malformed.
+        // The key of an Android device, sent for iOS. The iOS proof is judged without a provider, and is malformed.
         let apple = try await world.enrolment(key, platform: .ios, proof: { _ in "AAAA" })
         try await expect(.invalidAttestation) { try await world.register(apple, []) }
     }

@@ -401,7 +401,7 @@ struct VerifyTests {
         }
         try await world.change(Self.manual)
         #expect(try await world.stores.count(of: app) == [.pending: count])
-        // Each device has its own event on the last page, and there are no other events.
+        // `audited` reads the newest 1000 events: each is of a device that became pending.
         #expect(try await world.audited(.devicePending).count == 1000)
     }
 

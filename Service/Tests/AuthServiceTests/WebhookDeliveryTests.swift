@@ -10,7 +10,7 @@ import Testing
 @Suite struct WebhookDeliveryTests {
     /// Receivers that answer as the test says.
     private final class Receivers: WebhookTransport {
-        /// Id, type and sequence of each delivery, with its answer.
+        /// The id and type of each attempt, and whether it succeeded.
         let log = Locked<[(id: String, type: String, delivered: Bool)]>([])
         let answer = Locked<@Sendable (_ body: JSONObject) -> WebhookOutcome>({ _ in .answered(status: 200) })
 

@@ -33,7 +33,7 @@ import Testing
         let page = await browser.get(Self.path).text
         #expect(page.contains("Events 1 to \(link.sequence) are in archive files."))
         #expect(page.contains("begins with event \(link.sequence + 1)") && page.contains("3 hours ago"))
-        // The check covers the seam: this one has no valid signature.
+        // The check covers the seam. The seal of this archive is not a valid signature.
         let checked = await browser.post(
             "/console/audit/verification", [("token", try await browser.token(at: Self.path))])
         #expect(checked.text.contains("Changed: the archive of event 1"))

@@ -17,7 +17,7 @@ import Testing
         return leaf["state"] ?? "absent"
     }
 
-    /// Reports write times with a fraction of a second.
+    /// The dates in a report have fractions of a second. The time of the refusal has none.
     @Test func `a certificate outside of its dates says so`() {
         #expect(Self.state(refused: "2026-03-01T00:00:00Z") == "expired when it was refused")
         #expect(Self.state(refused: "2025-12-31T23:59:59Z") == "not valid yet when it was refused")

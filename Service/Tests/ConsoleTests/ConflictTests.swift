@@ -38,7 +38,7 @@ import Testing
         try #require(try await browser.submit(Self.change, fields + [("confirm", "yes")]).status == 303)
     }
 
-    /// The fields of the form of a page, decoded.
+    /// The fields `tag`, `base` and `record` of a page's form, decoded.
     private static func fields(_ page: String) -> [(String, String)] {
         func decoded(_ text: Substring) -> String {
             String(text).replacing("&quot;", with: "\"").replacing("&#39;", with: "'").replacing("&lt;", with: "<")
@@ -52,7 +52,7 @@ import Testing
         return fields
     }
 
-    /// The row of a member: the original value, theirs, yours, and the draft's.
+    /// The row of a member: the original value, theirs, yours, and the draft's; nil if the page has no such row.
     private static func row(_ name: String, _ page: String) -> String? {
         page.components(after: "<th scope=\"row\"><code>\(name)</code></th>").map { rest in
             String(rest.firstRange(of: "</tr>").map { rest[..<$0.lowerBound] } ?? rest)
@@ -132,7 +132,7 @@ import Testing
         let row = try #require(Self.row("name", again.text))
         // The base is still the person's original record.
         for value in [Desk.app, "Third", "Mine"] { #expect(row.contains("&quot;\(value)&quot;")) }
-        // Both later changes have their authors.
+        // The page names the author of each of the two later changes.
         #expect(again.text.matches(of: /Changed by <code>/).count == 2)
     }
 
@@ -152,12 +152,12 @@ import Testing
         let desk = try await Desk()
         let browser = try await desk.signedIn(.admin)
         var mine = try await Self.draft(desk) { $0["mode"] = "observe" }
-        // Simulates that the person removed the channel, and that others added nothing.
+        // This base lacks members of the record, and has members and types that no record has.
         mine[2].1 = #"{"build_channel": "dev", "mode": "enforce", "x": 1, "ios": 7, "keys": {"y": []}}"#
         try await Self.others(desk, browser) { $0["name"] = "Theirs" }
         let form = try await browser.submit(Self.change, mine)
         #expect(form.status == 412)
-        // The result is a draft, which the person confirms against the current record.
+        // The result is a draft at most. Nothing changes until the person confirms it.
         let draft = Self.fields(form.text).filter { $0.0 != "base" } + [("base", "{}")]
         let answer = try await browser.submit(Self.change, draft + [("merge", "yes")])
         #expect([200, 400].contains(answer.status))

@@ -9,8 +9,8 @@ import Testing
 
 /// Text from other people is never markup.
 @Suite struct EscapingTests {
-    /// Texts that would end a tag, an attribute or an element if they were not escaped. Some of them join a syntax character with its
-    /// neighbour into one grapheme cluster.
+    /// Texts that would end a tag, an attribute or an element if they were not escaped. Some of them join a syntax character with
+    /// its neighbour into one grapheme cluster.
     static let attacks = [
         "<script>alert(1)</script>", "\"><img src=x onerror=alert(1)>", "' onfocus=alert(1) autofocus='",
         "\"\u{301} onfocus=alert(1) autofocus x=\"", "\u{600}\" onfocus=alert(1) x=\"", "<\u{338}script>",
@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    /// A value for every name of a template: each can be shown as text and iterated as a section.
+    /// A value for every name of a template: a list for a section, a text otherwise.
     private static func values(_ names: Set<String>, of template: String, _ text: String) -> [String: PageValue] {
         let leaf = PageValue.object(Dictionary(uniqueKeysWithValues: names.map { ($0, .text(text)) }))
         return Dictionary(
@@ -94,7 +94,7 @@ import Testing
                 request.query = PageFields([(name, value)])
                 return Markup.tags(await browser.desk.console.answer(request, with: browser.desk.pages).text)
             }
-            // All values are handled in the same way.
+            // Like the attacks, this value matches nothing, so the page must handle all of them in the same way.
             let harmless = await tags("no-such~value")
             for (column, attack) in Self.attacks.enumerated() where isSampled(row + column) {
                 #expect(await tags(attack) == harmless, "\(name)=\(attack)")

@@ -57,7 +57,7 @@ import Testing
             #expect(!text.contains(" on" + "click="), "\(name)")
             #expect(!text.contains("//") || name == "layout", "\(name)")
         }
-        // The icon is data of the page; its namespace is a name, not an address.
+        // The only `//` is in the namespace of the icon, which is a name and not an address.
         #expect(Templates.layout.ranges(of: "//").count == 1)
     }
 }

@@ -8,14 +8,14 @@ import Testing
 @testable import StoreConformance
 
 extension MemoryStores {
-    /// Appends an event of a device with this number, as if the log had all events before it.
+    /// Appends a device's event with this sequence number, as if the log had all events before it.
     fileprivate func skip(to sequence: Int64) {
         let event = AuditEvent(.deviceRegistered, at: clock.now, actor: "device")
         log.append(RecordedAuditEvent(sequence: sequence, event: event, hash: AuditChain.origin))
     }
 }
 
-/// Changes of records and keys, marked in the charts of the history.
+/// Changes of records, keys, the database and the service's version, marked in the charts of the history.
 @Suite struct HistoryMarkerTests {
     private static let path = "/console/history?period=hour"
 

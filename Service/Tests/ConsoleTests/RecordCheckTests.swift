@@ -136,7 +136,7 @@ import Testing
             }
             let answer = await browser.post(Self.path, json.all)
             #expect(answer.status == 429 && FormFields(answer.text)["record"] == json["record"])
-            // The choices of a conflict are not a draft yet, and the form of the conflict has the current version.
+            // The form of a conflict does not come back, because the draft does not have its choices yet.
             let choice = await browser.post(Self.path, json.all + [("merge", "yes")])
             #expect(choice.status == 429 && !choice.text.contains("name=\"record\""))
             // The token is still checked.

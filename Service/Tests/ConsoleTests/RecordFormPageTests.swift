@@ -19,7 +19,7 @@ import Testing
         return FormFields(page.text)
     }
 
-    /// The form that a page sends next with the draft as JSON, such as a confirmation.
+    /// The fields, without the token, that a page with the draft as JSON sends next, such as a confirmation.
     private static func hidden(_ page: String) -> [(String, String)] {
         FormFields(page, with: "class=\"buttons\"").all.filter { $0.0 != "token" }
     }

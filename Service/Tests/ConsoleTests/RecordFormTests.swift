@@ -44,7 +44,7 @@ import Testing
         if platform == "android" { record = FullRecord.setting(record, ["ios"], nil) }
         let written = try Self.written(record)
         #expect(try Self.afterForm(written) == written)
-        // Without the original, the form leaves out members that have their defaults. The record means the same.
+        // Without the original, members with their defaults are left out, which means the same.
         let short = try RecordForm(Self.fields(RecordForm(written, over: nil))).record(over: nil)
         #expect(try AppRecord(JSONFields(.object(short))) == AppRecord(JSONFields(.object(written))))
         #expect(platform == "full" || short.members.count < written.members.count)
@@ -119,7 +119,7 @@ import Testing
         }
         #expect(RecordGroup.fields.map(\.name).sorted() == names.sorted())
         #expect(RecordGroup.optional.map(\.name) == ["ios", "android"])
-        // The longest name of a field that a form may have.
+        // A form with a longer name of a field is refused.
         for field in RecordGroup.fields { #expect(RecordForm.plain(field.name).utf8.count <= 64, "\(field.name)") }
     }
 
@@ -215,7 +215,7 @@ import Testing
             let form = try RecordForm(record, over: base)
             #expect(form.present == ["android"])
             #expect(try form.record(over: base)["ios"] == .null)
-            // Ticking its box again gives the original.
+            // Ticking the box of `ios` again gives the original record.
             let fields = Self.fields(form).all.map { ($0.name, $0.value) } + [(RecordForm.box("ios"), "yes")]
             #expect(try RecordForm(PageFields(fields)).record(over: base) == base)
         }

@@ -110,7 +110,7 @@ import Testing
         let page = await Self.found("a b", try await desk.signedIn(.operator))
         #expect(page.status == 200 && page.text.contains("role=\"alert\"") && !page.text.contains(id))
         #expect(page.text.contains("value=\"a b\""))
-        // Text that would be sent again in changed form is left out.
+        // The search field stays empty if it would show, and so send again, a changed text.
         let hidden = await Self.found("a\u{202e}b", try await desk.signedIn(.operator)).text
         #expect(hidden.contains("name=\"find\" value=\"\"") && hidden.contains("role=\"alert\""))
     }

@@ -37,7 +37,7 @@ import Testing
         for wrong in [nil, "", "*", "7"] {
             let fields = [("token", try await browser.token(at: path))] + (wrong.map { [("tag", $0)] } ?? [])
             #expect(await browser.post(path, fields).status == 400)
-            // Such a link names no valid version, so the page shows the current one.
+            // The link names no valid version, so the page shows the current one.
             let query = wrong.map { "?tag=" + PagePath.encoded($0) } ?? ""
             #expect(await browser.version(at: path + query) == "\"0\"")
         }

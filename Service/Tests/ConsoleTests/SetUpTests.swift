@@ -111,7 +111,7 @@ import Testing
         let page = try await Self.go(to: .review, browser, but: [field: value])
         #expect(try Self.form(page).step == step)
         #expect(page.contains("class=\"problem\" role=\"alert\"") && page.contains("aria-invalid=\"true\""))
-        // Sending only the last step does not add it either.
+        // Sending only the last step does not add the app either.
         let all = SetUpStep.allCases.flatMap { Self.answers[$0] ?? [] }.map { ($0.0, $0.0 == field ? value : $0.1) }
         let answer = try await browser.submit(Self.path, all + [("step", "review"), ("go", "add")])
         #expect(answer.status == 400)

@@ -6,7 +6,8 @@ import SynheartAuth
 
 /// The SDK as `synheart-auth conformance client` starts it: `CrashingDevice conformance [MISBEHAVIOUR]`.
 ///
-/// It does the steps of CONFORMANCE_STEPS and prints the result of each. With a misbehaviour, its cases must fail.
+/// It does the steps of CONFORMANCE_STEPS and prints the result of each. With a misbehaviour, the cases that test for it must
+/// fail.
 struct ConformanceClient {
     let sdk: SynheartAuth
     let url: String

@@ -2,7 +2,7 @@ import AuthContract
 import CCrashPoints
 import SynheartAuth
 
-// The parts of the SDK's platform, with a crash point before every call. A crash there comes right after all earlier calls.
+// The parts of the SDK's platform, with a crash point before every call, and another one after each answer of the service.
 
 struct MortalStorage: RecordStorage {
     let base: any RecordStorage

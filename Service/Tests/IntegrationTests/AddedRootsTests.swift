@@ -109,7 +109,7 @@ import Testing
         #expect(listed.output.components(separatedBy: "\"root:").count == 3, "\(listed.output)")
         #expect(!listed.output.contains("\"test\""))
 
-        // The operator sees the roots before the change and after it.
+        // `config check` and `doctor` name the added roots, and the audit log has the change.
         let checked = try await Binary.run(["config", "check", "--config", configuration] + fixture.stores)
         #expect(checked.status == 0 && checked.output.contains("is trusted as root:"), "\(checked.errors)")
         #expect(checked.output.contains("Test App Attestation Root CA") && checked.output.contains("SHA-256"))

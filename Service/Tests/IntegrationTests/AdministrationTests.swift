@@ -221,7 +221,7 @@ import Testing
             }
             delays.append(since.duration(to: .now))
         }
-        // The notification takes up to a second. On a busy machine a request adds time, but not to every measurement.
+        // The service notices a change within a second. On a busy machine a request adds time, but not to every measurement.
         #expect(try #require(delays.min()) < .seconds(2))
     }
 

@@ -14,12 +14,12 @@ import Testing
     private var backup: String { folder.path("backup") }
     private var restored: String { folder.path("restored.sqlite") }
 
-    /// `DevelopmentDevice.app` with the shortest future window, so that the loss of history ends soon.
+    /// `DevelopmentDevice.app` with a short future window, so that the loss of history ends soon.
     private static let app = DevelopmentDevice.app.replacing(
         #""build_channel""#,
         with: #""signature":{"future_window_seconds":5,"past_window_seconds":600},"build_channel""#)
-    /// How far the clocks of the restored service and of its devices are ahead, in seconds: a restore refuses requests dated up to 300 s
-    /// after it.
+    /// How far the clocks of the restored service and of its devices are ahead, in seconds. The restored service refuses requests
+    /// that are dated up to 300 s after the restore.
     private static let later: Int64 = 298
 
     private func restore(key: String) async throws -> Binary.Result {

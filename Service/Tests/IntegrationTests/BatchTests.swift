@@ -47,7 +47,7 @@ import Testing
 
     private let folder = FileManager.default.temporaryDirectory.appendingPathComponent("batch-\(UUID())")
 
-    /// Runs a batch with one attestation from a test authority. `policy` is the text of `--policy`.
+    /// Runs a batch with one attestation from a test authority. `policy` is the text of the file for `--policy`.
     private func run(
         _ members: [(String, JSONValue)], policy: String, _ options: String...
     ) async throws -> (status: Int32, verdict: JSONObject?) {

@@ -2,7 +2,7 @@ import Foundation
 import StrictJSON
 import Testing
 
-/// The faults that `synheart-auth conformance` detects: proxies, nodes and gateways that do one thing wrong.
+/// The faults that `synheart-auth conformance` detects, in proxies, nodes, gateways and backends.
 @Suite(.serialized) struct ConformanceFaultTests {
     let folder: TemporaryFolder
 
@@ -130,7 +130,7 @@ import Testing
         forgetful.close()
     }
 
-    /// Gateways that ask about a request that differs from the forwarded one.
+    /// Gateways that ask about a request that differs from the client's.
     private static let gateways:
         [(what: String, noticedBy: String, change: @Sendable (ProxiedRequest) -> ProxiedRequest)] = [
             (

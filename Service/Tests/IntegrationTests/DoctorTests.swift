@@ -17,7 +17,7 @@ import Testing
         let result: Binary.Result
         let checks: [JSONObject]
 
-        /// The worst state of a check.
+        /// The worst state of a check; nil if the report does not have this check.
         func state(_ check: String) -> String? {
             let states = checks.filter { $0["check"]?.string == check }.compactMap { $0["state"]?.string }
             return ["fail", "warn", "ok"].first { states.contains($0) }

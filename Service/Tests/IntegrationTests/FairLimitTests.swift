@@ -22,7 +22,7 @@ import Testing
         ])
     }
 
-    /// The repeated requests of a broken or hostile client. Each is sent once.
+    /// One request of each kind that a broken or hostile client repeats.
     private static func badRequests(of phone: DevelopmentDevice, number: Int) throws -> [WireRequest] {
         let wrong = DevelopmentDevice(id: phone.id, key: P256.Signing.PrivateKey())
         let invented = DevelopmentDevice(id: DeviceID(from: SystemRandom()), key: wrong.key)
@@ -38,7 +38,7 @@ import Testing
         return [try wrong.request(.status), try invented.request(.status), unknownApp, question, malformed]
     }
 
-    /// The results of one client.
+    /// The number of accepted requests, and of each error code.
     private struct Seen: Sendable {
         var accepted = 0
         var codes: [String: Int] = [:]
@@ -71,7 +71,7 @@ import Testing
         try #require(phones.count == Self.phones)
         let areDone = Locked(false)
         async let bad = Self.attack(phones[0], port: port) { areDone.withLock { $0 } }
-        // The attack has exhausted its limits before the others' first request.
+        // Waits until the attack has exhausted its limits. Then the other phones send their first requests.
         var code: String?
         for _ in 0..<2000 where code != "RATE_LIMITED" { code = await Self.sent(by: phones[0], port: port) }
         #expect(code == "RATE_LIMITED")
@@ -104,7 +104,7 @@ import Testing
         #expect(service.stop() == 0)
     }
 
-    /// Sends many concurrent bad requests until the other clients are done.
+    /// Sends batches of bad requests, each on one connection, until the other clients are done.
     private static func attack(
         _ phone: DevelopmentDevice, port: Int, until isDone: @escaping @Sendable () -> Bool
     ) async throws -> Seen {
@@ -120,7 +120,7 @@ import Testing
         return seen
     }
 
-    /// The code for one more request of the failing phone, with its own key.
+    /// Sends one more request of the failing phone, with its own key. Returns the error code; nil: accepted or not answered.
     private static func sent(by phone: DevelopmentDevice, port: Int) async -> String? {
         guard let request = try? phone.request(.status) else { return "RATE_LIMITED" }
         return await WireConnection.exchange(port: port, request)?.code

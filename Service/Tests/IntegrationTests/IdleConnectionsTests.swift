@@ -14,7 +14,7 @@ import Testing
     @Test func `signed requests are served within a second while others hold idle connections`() async throws {
         OpenFileLimit.raise()
         let fixture = try await ServiceFixture(database: folder.path("db.sqlite"))
-        // Long timeouts, so that no connection is closed before all are open.
+        // Long timeouts and a high limit, so that the service closes no connection before all are open.
         let patient = [
             "SYNHEART_AUTH_LIMITS_HEAD_SECONDS": "600", "SYNHEART_AUTH_LIMITS_IDLE_SECONDS": "600",
             "SYNHEART_AUTH_MAXIMUM_CONNECTIONS_PER_ADDRESS": "16384",

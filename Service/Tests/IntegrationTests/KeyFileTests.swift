@@ -21,7 +21,7 @@ import Testing
             input: DevelopmentDevice.app.replacingOccurrences(of: DevelopmentDevice.appID, with: name))
     }
 
-    /// Adds an app on a file system without hard links. `fault` is an additional fault that strace injects.
+    /// Adds an app as on a file system without hard links: strace makes each link fail. `fault` is another fault to inject.
     private func addWithoutLinks(_ name: String, fault: [String] = []) async throws -> Binary.Result {
         try await Binary.run(
             [

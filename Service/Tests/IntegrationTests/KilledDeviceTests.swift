@@ -26,7 +26,7 @@ import Testing
         #expect(world.service.stop() == 0)
     }
 
-    // A chain contains the challenge that its key was created with. Sent with another challenge, it is refused.
+    // A chain contains the challenge that its key was created with. The service refuses the chain with another challenge.
     @Test(arguments: ["play_integrity", "both"])
     func `an Android phone whose hardware attests the key registers too`(proof: String) async throws {
         let world = try await World(folder, .android(proof: proof))

@@ -23,7 +23,7 @@ import Testing
         try await Binary.run(["apps", "add", "--file", "-", "--database", database], input: Self.app(name))
     }
 
-    /// Runs a command that is killed as it enters the n-th of these calls. Returns false if it makes fewer calls.
+    /// Runs a command that strace kills at a thread's n-th call of `call`. Returns false if no thread makes so many calls.
     private func isKilled(_ arguments: [String], at call: String, _ occurrence: Int, input: String) async throws -> Bool
     {
         let result = try await Binary.run(

@@ -2,7 +2,7 @@ import Foundation
 import StrictJSON
 import Testing
 
-/// The service's standard error is a pipe that no process reads.
+/// The service's log on standard error: a pipe that no process reads, or a file.
 @Suite struct Logging {
     let folder: TemporaryFolder
 

@@ -7,7 +7,7 @@ import StrictJSON
 import SynheartAuth
 import Testing
 
-/// Concurrent assertions at a running service: each counter is accepted once, whichever request comes first.
+/// Concurrent assertions at a running service: each counter is accepted at most once, whichever request comes first.
 @Suite struct ParallelAssertions {
     let folder: TemporaryFolder
     private static let app = "com.example.app"

@@ -21,11 +21,11 @@ import Testing
         let beside: [(path: [String], value: JSONValue)]
         /// The platforms to which the policy applies. Phones of other platforms are not affected.
         let platforms: [Platform]
-        /// Errors without a recovery that the policy intends.
+        /// The codes of the errors that the policy intends. They need no recovery.
         let refusals: Set<String>
         /// The status of a request to another service.
         let apiStatus: Int
-        /// The scheme that the app is configured with: scheme 2 if the record demands it.
+        /// The scheme that the SDK is configured with: scheme 2 if the app record demands it.
         var scheme: SignatureScheme { path.last == "minimum_scheme" && value == 2 ? .two : .one }
 
         init?(_ object: JSONObject) {
@@ -52,7 +52,7 @@ import Testing
         return cases.compactMap { $0.object.flatMap { Setting($0) } }
     }()
 
-    /// Members that are not policies for devices, or that other tests below cover.
+    /// Members that only contain other members, that are not policies for devices, or that other tests below cover.
     private static let others: Set<String> = [
         "app_id", "name", "ios", "android", "signature", "keys", "registration", "evidence", "keys.compromise",
         "keys.compromise.keys_before", "keys.compromise.rotate_by",
@@ -75,10 +75,10 @@ import Testing
 
     @Test("every policy and operation work together, or the recovery does", arguments: Moment.allCases)
     func matrix(moment: Moment) async throws {
-        // A sample has every setting, at some of the moments.
+        // If a run takes a third of the cases, it still has every setting, each at one of the three moments.
         let indices = Self.settings.indices.filter { isSampled($0 + moment.rawValue) }
-        // A new world after some cases, because each case advances the clock by half a year, and the vendors' roots expire after
-        // some years.
+        // A new world after some cases, because each case advances the clock by a quarter of a year for each platform, and the
+        // vendors' certificates expire after some years.
         for start in stride(from: 0, to: indices.count, by: 16) {
             try await World.with { world in
                 for index in indices[start..<min(start + 16, indices.count)] {
@@ -462,7 +462,7 @@ private struct PhoneClock: DeviceClock {
     var continuous: Duration { .seconds(clock.now.seconds) }
 }
 
-/// Moves the clock forward instead of waiting.
+/// Moves the clock forward instead of waiting for a retry. Other waits take real time.
 private struct ClockSleeper: Sleeper {
     let clock: MovableClock
 
@@ -475,8 +475,8 @@ private struct ClockSleeper: Sleeper {
     }
 }
 
-/// Sends requests for the auth service unchanged. Answers requests for `api.test` as that service does: it asks `/verify`, and
-/// passes a refusal on.
+/// Sends requests for the auth service unchanged. For a request for `api.test`, acts as that service: asks `/verify`, and returns
+/// the answer.
 private final class MatrixTransport: HTTPTransport {
     private let base = URLSessionTransport()
     private let port: Int

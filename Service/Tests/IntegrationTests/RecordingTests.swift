@@ -5,7 +5,7 @@ import SoftwareDevice
 import StrictJSON
 import Testing
 
-/// A refusal is exported from the service to a file, and the file is replayed to the same refusal.
+/// The service or `attestation verify` records a refusal in a file. `attestation replay` comes to the same refusal.
 @Suite struct Recordings {
     let folder: TemporaryFolder
     private let app = "com.example.app"
@@ -45,7 +45,7 @@ import Testing
         let replayed = try await run("attestation", "replay", file)
         #expect(replayed.status == 0, "\(replayed.output)")
         #expect(replayed.output.contains("UNTRUSTED_CHAIN"))
-        // With the device's own test root, the proof verifies, so the replay differs from the record.
+        // With the device's own test root, the proof verifies, so the replay differs from the recording.
         var document = try #require(try JSONValue(parsing: try Data(contentsOf: URL(fileURLWithPath: file))).object)
         let roots = try AuthorityFile.load(folder.path("another.pem")).rootsPEM
         document["roots"] = ["pem": .string(roots), "beside_built_in": false]

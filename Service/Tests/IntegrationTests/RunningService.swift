@@ -31,7 +31,7 @@ enum Binary {
         let (output, errors, given) = (try OutputFile(), try OutputFile(), try OutputFile())
         try given.handle.write(contentsOf: Data((input ?? "").utf8))
         try given.handle.seek(toOffset: 0)
-        // Foundation never frees a `Process`, which would keep these descriptors open. With about 1,360 open descriptors,
+        // Foundation never frees a `Process`, so it would keep these descriptors open. With about 1,360 open descriptors,
         // `run()` reads past the end of a page of /proc/self/fd and crashes.
         defer { for file in [output, errors, given] { file.close() } }
         process.standardOutput = output.handle
@@ -140,7 +140,7 @@ final class RunningService: Sendable {
     /// Sends a signal.
     func signal(_ number: Int32) { _ = Glibc.kill(process.processIdentifier, number) }
 
-    /// Waits for the exit code; nil if the process still runs after `limit`.
+    /// Waits for the exit code. Kills the process and returns nil if it still runs after `limit`.
     func exitCode(within limit: Duration = .seconds(20)) async -> Int32? {
         await withTaskGroup(of: Int32?.self) { group in
             group.addTask {

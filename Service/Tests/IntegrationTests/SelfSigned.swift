@@ -5,7 +5,7 @@ import X509
 
 /// A self-signed certificate for localhost.
 enum SelfSigned {
-    /// Writes certificate and key as PEM. The certificate expires after this many days; negative: it has expired.
+    /// Writes a certificate as PEM, and its key unless `certificateAlone`. It expires after `days`; negative: it has expired.
     static func write(
         in folder: TemporaryFolder, days: Int, certificateAlone: Bool = false, isAuthority: Bool = false
     ) throws -> (certificate: String, key: String) {

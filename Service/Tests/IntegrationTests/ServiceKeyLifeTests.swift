@@ -213,7 +213,7 @@ import Testing
         #expect(try await Binary.run(arguments, input: DevelopmentDevice.app).status == 0)
     }
 
-    /// All sealed values, as they are stored.
+    /// The app records and the sealed signing keys, as they are stored.
     private func sealed() throws -> [String] {
         try DatabaseQueue(path: database).read { database in
             try String.fetchAll(

@@ -46,7 +46,7 @@ import Testing
         let service = try await RunningService(
             stores: fixture.stores, arguments: ["--config", file], errors: errors)
         func logged() -> String { (try? String(contentsOfFile: log, encoding: .utf8)) ?? "" }
-        // A route without a rate limit per address.
+        // The enrolment limit, which the test lowers, does not count requests to this route.
         let large = WireRequest(
             method: "POST", target: "/auth/v1/token",
             body: Array(String(repeating: " ", count: 5000).utf8))

@@ -12,7 +12,7 @@ import Testing
     private let assertion: JSONObject
     private let key: P256.Signing.PublicKey
 
-    /// An attestation that Apple issued, and an assertion by the same key.
+    /// Writes the files of an attestation that Apple issued, and of an assertion by the same key.
     init() throws {
         folder = try TemporaryFolder()
         attestation = try Self.vector("Sofianel5__onchain-appattest/attestation-155a5716a92e")
@@ -86,7 +86,7 @@ import Testing
         let (x, y) = (key.rawRepresentation.prefix(32), key.rawRepresentation.suffix(32))
         let jwk = #"{"crv":"P-256","kty":"EC","x":"\#(Base64.url.encode(x))","y":"\#(Base64.url.encode(y))"}"#
         #expect(printed["thumbprint"]?.string == Base64.url.encode(SHA256.hash(data: Data(jwk.utf8))))
-        // For people: the same values after the checks.
+        // Without `--json`, the same values are after the checks.
         let lines = try await verifyAttestation().output
         #expect(
             lines.hasSuffix(
@@ -195,7 +195,7 @@ import Testing
     @Test func `the client data must hold the expected challenge`() async throws {
         for (options, status) in [
             (["assertion-test"], Int32(0)), (["assertion-test", "--challenge-member", "challenge"], 0),
-            // A part of the challenge, another member, and the whole text: none equals the challenge.
+            // A part of the challenge, another member, the whole text, and another text: none equals the challenge.
             (["assertion"], 1), (["assertion-test", "--challenge-member", "nonce"], 1),
             ([#"{"challenge":"assertion-test"}"#], 1), (["another"], 1),
         ] {

@@ -202,7 +202,7 @@ extension AgainstPostgreSQL {
             #expect(try await stores.devices.device(device.deviceID, of: device.appID) == device)
             try await stores.add(try sampleDevice())
             #expect(try await stores.audit.firstBrokenLink() == nil)
-            // Requests with a later date are judged again.
+            // A request that is dated after the loss is accepted.
             let later = SystemClock().now + 200
             let fresh = try await stores.replay.claim(
                 [sampleClaim(device)], of: device.deviceID, timestamp: later, expiresAt: later + 660, now: later,
@@ -264,7 +264,7 @@ extension AgainstPostgreSQL {
             let stores = try await open(url, options: options)
             let device = try sampleDevice()
             try await stores.add(device)
-            // Every call changes the inserted row, so that only the first call can succeed.
+            // Every call expects the row as it was inserted, so only the first one can succeed.
             @Sendable func revoke() async throws -> Bool {
                 var revoked = device
                 revoked.status = .revoked

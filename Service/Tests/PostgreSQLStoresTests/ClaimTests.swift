@@ -428,7 +428,7 @@ extension AgainstPostgreSQL {
             try await dump.read("BEGIN; LOCK TABLE claims IN ACCESS SHARE MODE")
             try await stores.sweeper?.sweep()
             #expect(try server.sql("SELECT count(*) FROM claims", in: url) == "1")
-            // The rows that could not be removed still refuse replays, and their table is reused by the ring.
+            // A replay of the claim that could not be removed is still refused, and the ring reuses its table.
             #expect(try await claim([old], on: stores, at: now - 3000) == .expired)
             let turn = Int64(ClaimTable.slots * ClaimTable.stretch)
             #expect(try await claim([next], on: stores, at: now - 3000 + turn) == .claimed)

@@ -36,7 +36,8 @@ extension AgainstPostgreSQL {
             return try await keeper.unclaimedEnd(of: try keeper.current())
         }
 
-        /// Reads the id as a node of the previous version does, which claims by its latest reading.
+        /// Reads the id as a node of the previous version does. That node may claim by a reading of the clock that it took after it
+        /// asked for the masters.
         private func readAsUnbound(_ place: String = "'\(redis)'") throws {
             try server.sql("SELECT read_claim_keeper(\(place), \(Self.clock), 30)", in: url)
         }

@@ -247,8 +247,8 @@ extension AgainstPostgreSQL {
             try await keepThere(here)
             #expect(try await claim(taken, on: try watch(there).secondClaims, at: date) == .taken(taken))
             try await watch(there).read()
-            // The Redis does not have the id of the history, so the node names a new one. Under it, the Redis refuses six seconds
-            // too.
+            // The Redis does not have the id of the history, so the node names a new one. Under the new id, the Redis refuses the
+            // dates of six seconds too.
             let id = try await watch(there).renew(try watch(there).current())
             #expect(try #require(id).unclaimedEnd != nil)
 

@@ -282,7 +282,8 @@ struct PoolStateTests {
             #expect(next.count == 1 || next.allSatisfy { $0.isLookUp })
         }
 
-        /// Opens a connection if needed, and runs its requests. Its server may close it.
+        /// Runs the requests of a random connection, which opens first if needed. Opening fails without a server. The server may
+        /// close the connection afterwards.
         mutating func run() {
             guard let (connection, requests) = running.randomElement(using: &random) else { return }
             let live = requests.filter { !$0.isOver }

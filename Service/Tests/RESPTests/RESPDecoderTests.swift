@@ -102,7 +102,7 @@ struct RESPDecoderTests {
         #expect(throws: RESPError.self) { try decode("$9\r\n", limits: limits) }
         #expect(try decode("+1234567\r\n", limits: limits).count == 1)
         #expect(throws: RESPError.self) { try decode("+12345678\r\n", limits: limits) }
-        // Values that are not complete.
+        // A line that has no end, and an array whose total size is too large.
         #expect(throws: RESPError.self) { try decode("+123456789012345", limits: limits) }
         #expect(throws: RESPError.self) {
             try decode("*3\r\n$8\r\n12345678\r\n$8\r\n12345678\r\n$8\r\n12345678\r\n", limits: limits)

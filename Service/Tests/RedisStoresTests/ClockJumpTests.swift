@@ -80,7 +80,7 @@ struct ClockJumpTests {
         await stores.close()
     }
 
-    // After the clock has fallen, an older version, which does not know stretches, leaves this state too.
+    // An older version does not know stretches. It leaves this state after the clock has fallen back.
     @Test func `a stretch that is ahead of the clock begins an epoch, and leaves none ahead`() async throws {
         let server = try await RedisServer.start()
         let earlier = try await RedisStores.forTest(server.url)

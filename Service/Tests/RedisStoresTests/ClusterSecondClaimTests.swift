@@ -65,8 +65,8 @@ struct ClusterSecondClaimTests {
                     (try? await node.claim(far)) == .taken(far.claims[0])
                 }
             }
-            // A later date of the interval is not refused, and PostgreSQL keeps its claims too. The first claim of a partition finds
-            // the loss.
+            // A later date of the interval is not refused, and PostgreSQL keeps the claims of that date too. The first claim of a
+            // partition finds the loss.
             for fresh in try requests(of: server, at: now + 31, on: node) {
                 try await eventually("the claim is made") { (try? await node.claim(fresh)) == .claimed }
                 #expect(try await keeper.claimInSecond(fresh) == .taken(fresh.claims[0]))
@@ -162,7 +162,7 @@ struct ClusterPartTests {
         var (table, round) = try Self.round([Self.epoch(""), Self.epoch("")], Self.history(1000))
         _ = table.publish(round, leaseEnd: Self.now + .seconds(5))
         #expect(try table.route(1, Self.history(1004), at: Self.now).reading == UnixTime(1000))
-        // The next round extends the lease before it ends.
+        // The next round extends the lease before the round has ended, so the route keeps the earlier reading.
         _ = try table.checked(
             Self.sessions[1], .fake(), wasWatched: true, named: nil, at: UnixTime(1000),
             leaseEnd: Self.now + .seconds(9))

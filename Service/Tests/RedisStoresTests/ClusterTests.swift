@@ -36,7 +36,7 @@ struct ClusterTests {
 
         var url: String { "redis+cluster://127.0.0.1:\(nodes[0].port),127.0.0.1:\(nodes[1].port)" }
 
-        /// The node that serves a slot, as seen by the first living node.
+        /// The node that serves a slot, as seen by `node`.
         func owner(of slot: Int, asking node: RedisServer) async throws -> RedisServer {
             let reply = try await node.command("CLUSTER", "SLOTS")
             let port = ClusterMap.View(reply, from: node.endpoint)?.owner(of: slot)?.port

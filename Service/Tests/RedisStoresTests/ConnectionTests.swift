@@ -94,7 +94,7 @@ struct ConnectionTests {
         let held = Locked(true)
         let server = try await FakeServer { words in
             guard words.first == "GET" else { return nil }
-            // Both answers are sent after the second call.
+            // No answer is sent before the test has closed the connection.
             return held.withLock { $0 } ? .nothing : .text("+first\r\n+second\r\n")
         }
         let connection = try await RedisConnection.open(server.endpoint, Self.settings())
@@ -104,7 +104,7 @@ struct ConnectionTests {
         first.cancel()
         await #expect(throws: StoreError.self) { try await first.value }
         #expect(connection.isOpen)
-        // The cancelled call may not have been sent. Then its reply is missing.
+        // The second call gets no reply. It ends when the connection is closed.
         let sent = Task { try await connection.call(RESPCommand("GET", "2")) }
         _ = sent
         connection.close(because: StoreError(.unavailable, "done"))

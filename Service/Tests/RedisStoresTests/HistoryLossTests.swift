@@ -29,7 +29,7 @@ struct HistoryLossTests {
             #expect(try await stores.claim(later, now: later.timestamp) == .claimed)
             await #expect(throws: Never.self) { try await stores.check() }
         }
-        // A node that starts later also finds the loss, whether or not it expects a history.
+        // A node that starts later also finds the loss, although it expects no history.
         let third = try await RedisStores.forTest(server.url)
         #expect(try await third.claim(request).isHistoryLost)
         for stores in [first, second, third] { await stores.close() }
@@ -99,7 +99,7 @@ struct HistoryLossTests {
 
     @Test func `evicted keys are a loss`() async throws {
         try await expectLoss { server in
-            // Long values without an expiry, evicted with all other keys.
+            // A long value without an expiry. Redis evicts it like all other keys.
             try await server.command("SET", "ballast", String(repeating: "x", count: 100_000))
             try await server.command("CONFIG", "SET", "maxmemory-policy", "allkeys-random")
             try await server.command("CONFIG", "SET", "maxmemory", "1")

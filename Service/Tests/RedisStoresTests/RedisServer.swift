@@ -11,7 +11,7 @@ import Testing
 
 @testable import RedisStores
 
-/// Whether redis-server is installed. In CI its absence fails the tests.
+/// The installed redis-server. Without one, the tests that need it are skipped. In CI, its absence is a failure.
 enum RedisInstallation {
     static let server = ["/usr/bin/redis-server", "/usr/local/bin/redis-server", "/opt/homebrew/bin/redis-server"]
         .first { FileManager.default.isExecutableFile(atPath: $0) }
@@ -50,7 +50,7 @@ final class RedisServer: Sendable {
         let process: Process
     }
 
-    /// Starts a server, and waits until it answers.
+    /// Starts a server. Waits until it answers if `answers`.
     static func start(
         _ arguments: [String] = [], port: Int? = nil, settings: ConnectionSettings = ConnectionSettings(),
         environment: [String: String] = [:], answers: Bool = true
@@ -76,7 +76,7 @@ final class RedisServer: Sendable {
     var endpoint: RedisURL.Endpoint { RedisURL.Endpoint(host: "127.0.0.1", port: port) }
     var url: String { "redis://127.0.0.1:\(port)" }
 
-    /// Restarts the process with the data on its disk.
+    /// Starts the process, with the data that an earlier run left on its disk. Waits until the server answers if `waiting`.
     func launch(waiting: Bool = true) async throws {
         guard let path = RedisInstallation.server else { throw TestFailure("redis-server is not installed") }
         let process = Process()

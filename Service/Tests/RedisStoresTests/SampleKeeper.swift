@@ -75,7 +75,7 @@ final class SampleKeeper: ClaimKeeper {
     func settle() throws(StoreError) {
         let fails = state.withLock { state in
             state.settlements += 1
-            // PostgreSQL gives no unclaimed end from now on.
+            // PostgreSQL gives no unclaimed end from now on, unless settling fails.
             state.unclaimedEnd = state.failsToSettle ? state.unclaimedEnd : nil
             return state.failsToSettle
         }

@@ -74,7 +74,7 @@ struct SecondClaimTests {
                 return wait <= 30
             }
             #expect(try await node.claim(far) == .taken(far.claims[0]))
-            // A later date of the interval is not refused, and PostgreSQL keeps its claims too.
+            // A later date of the interval is not refused, and PostgreSQL keeps the claims of that date too.
             let fresh = SampleRequest(at: now + 31)
             #expect(try await node.claim(fresh) == .claimed)
             #expect(try await keeper.claimInSecond(fresh) == .taken(fresh.claims[0]))

@@ -29,7 +29,7 @@ struct StaleChallengesTests {
         }
         for number in 0..<38 { _ = try await put("192.0.2.\(number)") }
         try await move(to: 500)
-        // The first challenges have ended. Redis keeps the counts of their sources as long as challenges are put.
+        // The first challenges have expired. Redis keeps the counts of their sources as long as challenges are put.
         var live = [try await put("198.51.100.1")]
         try await move(to: 1000)
         for _ in 0..<30 { live.append(try await put("198.51.100.1")) }

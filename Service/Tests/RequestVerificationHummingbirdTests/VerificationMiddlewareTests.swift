@@ -10,7 +10,7 @@ import class Bytes.Locked
 @testable import RequestVerification
 @testable import RequestVerificationHummingbird
 
-/// A context of an app's own.
+/// The request context of an app.
 private struct TestContext: VerificationRequestContext, RemoteAddressRequestContext {
     struct NoSource: RequestContextSource {
         let logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })

@@ -53,7 +53,7 @@ struct ChallengeTests {
     @Test(
         arguments: [
             (["b1", "b2", "b3", "q4", "o5"], [2, 3, 4, 5]),
-            // Each eviction makes another source the busiest.
+            // After two evictions, another source is the busiest.
             (["q1", "b2", "b3", "b4", "o5", "o6", "o7"], [1, 4, 6, 7]),
             // Taking a challenge reduces the count of its source.
             (["b1", "b2", "b3", "T2", "q4", "o5", "x6"], [3, 4, 5, 6]),

@@ -158,7 +158,7 @@ struct ClaimHistoryTests {
         }
     }
 
-    // Positions in the header, in records, in the last record, right after it, and at the end of the file.
+    // Positions in the header, in records, in the last record, and in the unused space at the end of the file.
     @Test(arguments: [8, 40, 95, 96, 96 + 30, 96 + 24 * 5, 96 + 24 * 10, 96 + 24 * 11 + 20, 96 + 24 * 999])
     func `a flipped bit anywhere is a loss of history, once, and the segment is kept for inspection`(
         _ offset: Int
@@ -314,7 +314,7 @@ struct ClaimHistoryTests {
         await journal.close()
     }
 
-    // The file has only zeros, or a header that is cut off.
+    // The file has only zeros, or is not longer than a header.
     @Test(
         arguments: [0, 50, 96, 97, 100_000].map { Data(count: $0) } + [1, 50, 96].map { Data(repeating: 7, count: $0) })
     func `a half-created segment is not damage`(_ content: Data) async throws {

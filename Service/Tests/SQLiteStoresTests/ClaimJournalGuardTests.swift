@@ -54,7 +54,7 @@ struct ClaimJournalGuardTests {
         #expect(Set(records.map(\.kind)).count == ClaimRecord.Kind.allCases.count)
     }
 
-    /// The next version reads the files of this version.
+    /// The bytes must not change, because the next version reads the files of this version.
     @Test(arguments: [
         (
             ClaimRecord.claim(ReplayClaim(high: 0x0102_0304_0506_0708, low: .max), expiry: 0x0A0B_0C0D),
@@ -131,7 +131,7 @@ struct ClaimJournalGuardTests {
     @Test func `a header of zeros after its name is damaged`() {
         let bytes = Array("SyClaims".utf8) + [UInt8](repeating: 0, count: SegmentHeader.size - 8)
         #expect(throws: SegmentHeader.ReadError.damaged) { try SegmentHeader(bytes) }
-        // Version 0 does not exist. Everything else is valid.
+        // Version 0 does not exist. Everything else in this header is valid.
         #expect(throws: SegmentHeader.ReadError.damaged) { try SegmentHeader(header { $0.version = 0 }.bytes) }
     }
 
@@ -282,8 +282,8 @@ struct ClaimJournalGuardTests {
         let note = journal.note
         await journal.close()
         try FileManager.default.removeItem(atPath: bench.path)
-        // The journal from before the restore has as many records as the new one. It may have more segments, so the new journal
-        // begins with a very high sequence number.
+        // The journal from before the restore may have more segments and records than the new one. To count as newer, the new
+        // journal begins with a very high sequence number.
         _ = try await abandoned()
         #expect(try await isLost(expecting: .note(note)))
         #expect(note.sequence > 1 << 40)

@@ -101,7 +101,7 @@ extension ClaimJournal {
 /// could wait for minutes.
 func letMaintenanceWork() async { try? await Task.sleep(for: .milliseconds(1)) }
 
-/// Waits until maintenance has fulfilled `condition`. Real time is only the upper bound.
+/// Waits until another thread has fulfilled `condition`. Gives up after 20,000 pauses of a millisecond.
 func eventually(_ condition: () -> Bool) async {
     for _ in 0..<20_000 {
         if condition() { return }

@@ -5,14 +5,14 @@ import Testing
 
 @testable import SQLiteStores
 
-/// A start that is killed after it created its segment, but before the segment has the history.
+/// A start that is killed after it created its segment, but before the segment has all its first records.
 struct ClaimStartTests {
     private let start = JournalBench.start
     private let bench: JournalBench
 
     init() throws { bench = try JournalBench() }
 
-    /// The remains of a killed start: no record, or only the first ones.
+    /// The remains of a killed start: no record, or only some of the first records.
     private static let leftovers: [[ClaimRecord]] = [
         [], [.loss(.init(first: 1, last: 2, isOpen: false))],
         [.loss(.init(first: 1, last: 2, isOpen: false)), .loss(.init(first: 1, last: 2, isOpen: true))],
@@ -62,7 +62,7 @@ struct ClaimStartTests {
     @Test(arguments: leftovers)
     func `a missing journal stays lost`(_ records: [ClaimRecord]) async throws {
         let note = try await abandoned().note
-        // Claims were made for 60 s after the note.
+        // A note allows claims for 60 s more. Without a note, that time is not added.
         for (expectation, seconds) in [(.note(note), 121), (.kept, 61), (.unreadable, 61)]
             as [(JournalExpectation, Int64)]
         {

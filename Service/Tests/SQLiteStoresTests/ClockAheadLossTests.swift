@@ -18,7 +18,7 @@ import Testing
         case gone, damaged, older, unreadableNote
     }
 
-    /// Damages or removes the journal. Returns the database's expectation for the next opening.
+    /// Removes or damages the journal, or changes the database's note. Returns what the database expects at the next opening.
     private func lose(_ loss: Loss, _ note: JournalNote) throws -> JournalExpectation {
         switch loss {
         case .gone: try FileManager.default.removeItem(atPath: bench.path)

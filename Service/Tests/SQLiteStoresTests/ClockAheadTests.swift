@@ -6,7 +6,7 @@ import Testing
 
 @testable import SQLiteStores
 
-/// A clock that was a year ahead for one reading.
+/// A clock that was a year ahead, for one reading or for several.
 struct ClockAheadTests {
     private let start = JournalBench.start
     private let year: Int64 = 31_536_000

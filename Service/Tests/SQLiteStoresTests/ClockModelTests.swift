@@ -16,7 +16,7 @@ struct ClockModelTests {
         let noted = Locked<JournalNote?>(nil)
     }
 
-    /// A wrong reading, or the reading when the clock jumped or power was lost, with its true time.
+    /// A reading that may explain refusals, with its true time: a wrong reading, or one at a jump of the clock, a fault or a start.
     private struct Incident {
         var reading: Int64
         var at: Int64
@@ -34,9 +34,9 @@ struct ClockModelTests {
         var incidents: [Incident] = []
         /// The note up to which claims are durable.
         var durable: JournalNote?
-        /// The note in the database, which is older.
+        /// The note in the database, which may be older.
         var noted: JournalNote?
-        /// The latest reading on the disk; nil after the clock fell back.
+        /// The latest reading on the disk; nil after each change of the clock's error.
         var durableReading: Int64?
         var lastClaimAt: Int64?
         var (claimed, refused, replays) = (0, 0, 0)
@@ -152,8 +152,8 @@ struct ClockModelTests {
             noteWrong()
         }
 
-        /// Kills the service and damages its journal: changes a byte of a segment, or removes the journal. The database's note
-        /// is kept.
+        /// Kills the service, damages its journal and opens it again. Changes a byte of a segment, or removes the journal. The
+        /// database's note is kept.
         mutating func damaged(_ journal: ClaimJournal) async throws -> ClaimJournal {
             // The journal notices a wrong clock only when it is called.
             try await replay(journal)
@@ -177,7 +177,7 @@ struct ClockModelTests {
             return reopened
         }
 
-        /// Records what maintenance has written to the disk and to the database, once that is due.
+        /// If a new note is due, records that maintenance has written the claims to the disk and the note to the database.
         mutating func keep(_ journal: ClaimJournal) {
             let note = journal.note
             guard let noted else { return }
@@ -210,7 +210,7 @@ struct ClockModelTests {
             4, 7, 40, 59, 100, 300, 661, 1300, 2000, 3600, 31_536_000, -4, -7, -40, -700, -3600,
         ]
 
-        /// Kills the service and damages its journal at a random place. The clock may become wrong or right meanwhile.
+        /// Kills the service, and damages its journal at a random place or removes it. The clock may become wrong or right then.
         mutating func damageAnywhere(_ journal: ClaimJournal) async throws {
             let length = journal.note.length
             await journal.abandon()
@@ -235,7 +235,7 @@ struct ClockModelTests {
             pass([0, 1, 30, 700].randomElement(using: &numbers) ?? 0)
         }
 
-        /// A loss of power: claims that are not durable are gone.
+        /// A loss of power: claims that are not durable may be gone.
         mutating func losePower() throws {
             boot += 1
             tell("power is lost, durable is \(durable.map { "\($0.sequence):\($0.length)" } ?? "")")

@@ -14,7 +14,7 @@ struct FailureTests {
     private func change(_ sql: String) throws {
         let queue = try DatabaseQueue(path: folder.database)
         try queue.write { database in
-            // STRICT tables refuse values of another type, but a damaged file may contain them.
+            // A damaged file may break CHECK constraints, so do not enforce them.
             try database.execute(sql: "PRAGMA ignore_check_constraints = ON")
             try database.execute(sql: sql)
         }

@@ -112,7 +112,7 @@ struct FollowingFaultsTests {
         await journal.abandon()
         try removeJournal()
         journal = try bench.open(at: start + 1001, expecting: .note(note))
-        // The clock was ahead by 2,000 s. After a while, it returns to the date of the first request.
+        // The clock was ahead by 2,001 s. Later the correct clock reaches the date of the first request.
         pass(1)
         #expect(try await journal.claim(bench.claims(), at: start - 999) != .claimed)
         pass(999)

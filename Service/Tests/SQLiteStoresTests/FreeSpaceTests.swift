@@ -25,7 +25,7 @@ struct FreeSpaceTests {
     @Test func `a file system that hangs is an error within the deadline and keeps one thread`() async throws {
         let disk = HangingDisk()
         let space = FreeSpace(deadline: .milliseconds(50), ask: disk.ask)
-        // There are more calls than the queue has threads. The deadlines need threads of that queue too.
+        // There are more calls than the global queue has threads. Calls must not block these threads: the deadlines need them.
         await withTaskGroup(of: Void.self) { group in
             for _ in 0..<200 {
                 group.addTask {

@@ -69,10 +69,10 @@ struct JournalStateTests {
         state.didSynchronize(nil, reading: (start + 2).seconds, falls: 0)
         #expect(try claim(state, at: start + 3) == .claimed)
         #expect(try claim(state, at: start + 4) == nil)
-        // This sync covered a reading from before a fall of the clock.
+        // A sync with another number of the clock's falls does not count.
         state.didSynchronize(nil, reading: (start + 4).seconds, falls: 1)
         #expect(try claim(state, at: start + 4) == nil)
-        // A late result with an older reading changes nothing.
+        // The second result is late: its older reading changes nothing.
         state.didSynchronize(nil, reading: (start + 4).seconds, falls: 0)
         state.didSynchronize(nil, reading: start.seconds, falls: 0)
         #expect(try claim(state, at: start + 4) == .claimed)

@@ -95,7 +95,7 @@ import Testing
         await other.close()
     }
 
-    /// If a read connection were still closing when `close` returns, it would be the last connection, and it cannot empty the log.
+    /// A read connection that closes last cannot empty the log. So `close` must not return while one is still closing.
     @Test func `stores that are closed right after reads leave nothing in the log`() async throws {
         for _ in 0..<100 {
             let stores = try SQLiteStores.open(folder, role: .administration)

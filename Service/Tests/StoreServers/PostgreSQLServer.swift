@@ -18,7 +18,7 @@ package final class PostgreSQLServer: Sendable {
         package let description: String
     }
 
-    /// The folder of PostgreSQL's programs, in Debian and other systems.
+    /// The folder of PostgreSQL's programs, on Debian and other systems; nil if it was not found.
     package static let programs: String? = {
         let files = FileManager.default
         let versions = (try? files.contentsOfDirectory(atPath: "/usr/lib/postgresql")) ?? []
@@ -138,7 +138,7 @@ package final class PostgreSQLServer: Sendable {
         for process in try processes() { Foundation.kill(process, number) }
     }
 
-    /// The server and its children.
+    /// The server's own process, which forks the others, and then its children.
     private func processes() throws -> [pid_t] {
         let file = try String(contentsOfFile: "\(data)/postmaster.pid", encoding: .utf8)
         guard let parent = file.split(separator: "\n").first.flatMap({ pid_t($0) }) else {

@@ -22,7 +22,7 @@ func say(_ answer: JSONObject) {
     FileHandle.standardOutput.write(Data(JSONValue.object(answer).bytes + [UInt8(ascii: "\n")]))
 }
 
-/// The data that the app behind the middleware received.
+/// The app behind the middleware. It answers with the data that it received.
 @Sendable func app(_ request: Request, _ context: VerifiedRequestContext) async throws -> Response {
     let body = try await Array(request.body.collect(upTo: 1 << 20).readableBytesView)
     let reserved = request.headers.map { $0.name.canonicalName }.filter {

@@ -18,7 +18,7 @@ import Testing
         #expect(TokenRequest().json.members.isEmpty)
         #expect(JSONValue.object(TokenRequest().json).text() == "{}")
         let status = Body.all.first { $0.testDescription == "StatusResponse" }
-        // A key that was never rotated has the member as null, as in the specification.
+        // `key_rotated_at` is always written, as in the specification: null if the key was never rotated. The sample has a time.
         #expect(status?.sample["key_rotated_at"] != nil)
     }
 

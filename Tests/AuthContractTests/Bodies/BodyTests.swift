@@ -2,7 +2,7 @@ import AuthContract
 import StrictJSON
 import Testing
 
-/// The rules for every body. Each body is one row of the table at the end.
+/// The rules for every body. Each body is one row of the table in `BodyTable.swift`.
 @Suite struct Bodies {
     @Test(arguments: Body.all) func `a written body is read as the same`(_ body: Body) throws {
         for seed in 0..<200 { try body.roundTrip(seed: UInt64(seed)) }

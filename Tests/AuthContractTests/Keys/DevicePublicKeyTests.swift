@@ -22,7 +22,7 @@ import Testing
         #expect(DevicePublicKey(key) != DevicePublicKey(P256.Signing.PrivateKey().publicKey))
     }
 
-    /// Object identifiers, tags, lengths and the count of unused bits: each byte before the point has one allowed value.
+    /// Object identifiers, tags, lengths, unused bits and the point's form: each of these 27 bytes has one allowed value.
     @Test(arguments: 0..<27) func `another byte before the point is refused`(at index: Int) {
         for bit in 0..<8 {
             var changed = spki

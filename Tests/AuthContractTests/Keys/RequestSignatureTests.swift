@@ -33,7 +33,7 @@ import Testing
                 let signature = try? read(hex(test.sig))
                 let isValid = signature?.isValid(for: hex(test.msg), by: key) ?? false
                 #expect(isValid == (test.result == "valid"), "tcId \(test.tcId): \(test.comment)")
-                // One text for one signature: a parsed signature is written as the same text.
+                // A parsed signature stays the same when it is written and parsed again, raw or as DER.
                 if let signature, signature.raw.count == 64 {
                     let reread = try RequestSignature(raw: signature.raw)
                     #expect(reread.raw == signature.raw)

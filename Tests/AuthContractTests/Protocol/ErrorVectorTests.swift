@@ -65,7 +65,7 @@ import Testing
         let errors = try JSONDecoder().decode(Contract.self, from: Data(contentsOf: file)).errors
         let own = Dictionary(uniqueKeysWithValues: errors.codes.map { ($0.code, $0.recovery) })
         for code in ErrorCode.allCases where code.httpStatus < 500 {
-            // The client has its own code with this text, for a device that never registered.
+            // `NOT_REGISTERED` is also a code of the client itself, for a device that never registered.
             let stated = code == .notRegistered ? nil : own[code.rawValue]
             let found = stated ?? errors.service_recoveries[code.rawValue] ?? "none"
             #expect(found == code.recovery.rawValue, "\(code.rawValue)")

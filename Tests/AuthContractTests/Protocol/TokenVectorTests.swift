@@ -33,7 +33,7 @@ import Testing
 
     private enum Refused: Error { case form, header, key, signature, claims }
 
-    /// The claims of a token that verifies.
+    /// The header and the claims of a token that verifies. Throws for any other token.
     private func verify(_ item: Token, _ keys: File.KeySet) throws -> (header: JSONObject, claims: JSONObject) {
         let parts = item.token.split(separator: ".", omittingEmptySubsequences: false).map { Base64.url.decode($0) }
         guard parts.count == 3, let first = parts[0], let second = parts[1], let third = parts[2],

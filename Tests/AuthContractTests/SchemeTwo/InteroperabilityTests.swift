@@ -6,7 +6,7 @@
 
     @testable import AuthContract
 
-    /// Against another implementation of RFC 9421 and RFC 9651, if it is installed
+    /// Our scheme 2 against another implementation of RFC 9421 and RFC 9651, if that one is installed
     /// (`pip install -r Checks/interop/requirements.txt`; `SYNHEART_INTEROP_PYTHON` names the interpreter).
     @Suite(.enabled(if: OtherImplementation.isInstalled, "needs pip install -r Checks/interop/requirements.txt"))
     struct SchemeTwoInteroperability {
@@ -77,7 +77,7 @@
             }
         }
 
-        /// Texts that our parser accepts are accepted by the other one, with the same serialisation.
+        /// Texts that our parser accepts are accepted by the other one, with the same serialization.
         @Test func `both read structured fields alike`() throws {
             var random = SeededNumbers(seed: 10)
             let texts = StructuredFields.read.map(\.0) + StructuredFieldMutations.texts(count: 4000, random: &random)
@@ -91,7 +91,7 @@
             #expect(accepted > 300)
         }
 
-        /// The texts that only the other parser accepts are those where ours is stricter.
+        /// The other parser refuses every text that ours refuses, except the texts in `stricter`, which it may accept.
         @Test func `they refuse what we refuse`() throws {
             let stricter = ["a=:aGVsbG8:", "a=:aGVsbG9=:", "a=%\"x\""]
             let answers = try OtherImplementation.ask(

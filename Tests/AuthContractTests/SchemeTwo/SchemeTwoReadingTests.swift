@@ -30,7 +30,7 @@ import Testing
         #expect(code(reading("Signature-Input", "synheart=" + Self.list + Self.parameters)) == nil)
     }
 
-    /// The same text with one part replaced.
+    /// The `Signature-Input` of our profile with one part replaced.
     static func input(_ part: String, as other: String) -> String {
         (list + parameters).replacingOccurrences(of: part, with: other)
     }

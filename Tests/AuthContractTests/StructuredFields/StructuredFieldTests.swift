@@ -2,7 +2,7 @@ import Testing
 
 @testable import AuthContract
 
-/// RFC 9651, then the cases of httpwg/structured-field-tests about dictionaries.
+/// Dictionaries of RFC 9651, with cases of httpwg/structured-field-tests.
 @Suite struct StructuredFields {
     func canonical(_ text: String) -> String? {
         (try? StructuredField.Dictionary(parsing: text, field: "Test"))?.text

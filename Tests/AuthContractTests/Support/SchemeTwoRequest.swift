@@ -38,7 +38,7 @@ struct SchemeTwoRequest: Sendable {
 
     func lines() throws -> [(String, String)] { try sign().fields.map { ($0.name, $0.value) } }
 
-    /// Whether a service accepts a request with these header lines.
+    /// Whether these header lines verify for this request. Throws if they cannot be parsed.
     func verifies(with lines: [(String, String)]) throws -> Bool {
         let headers = try SchemeTwoHeaders(HeaderFields(lines))
         let base = try headers.base(

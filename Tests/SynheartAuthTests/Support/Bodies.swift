@@ -3,7 +3,7 @@ import Foundation
 
 @testable import SynheartAuth
 
-/// A stream whose bytes are generated when they are read. Each opening may have other bytes.
+/// A stream whose bytes are generated when they are read. Another seed gives other bytes.
 final class MadeUp: InputStream {
     private let length: Int
     private let seed: UInt8
@@ -27,7 +27,7 @@ final class MadeUp: InputStream {
 }
 
 extension BodySource {
-    /// A source that generates another body at each opening, counted from 1.
+    /// A source that calls `body` at each opening, with the number of the opening from 1.
     convenience init(_ opened: Locked<Int>, _ body: @escaping @Sendable (_ opening: Int) throws -> InputStream) {
         self.init {
             try body(
@@ -39,7 +39,7 @@ extension BodySource {
     }
 }
 
-/// A body that waits at a gate when it is read.
+/// A body that waits at a gate when it is read, and ends after the gate.
 final class GatedBody: InputStream {
     private let gate: Gate
     private let before: Int

@@ -16,13 +16,13 @@ final class BulkServer: Sendable {
         let isWhole: Bool
     }
 
-    /// The server's answer.
+    /// The server's answer, and how the server reads.
     struct Answer: Sendable {
         var status = 200
         var length = 0
         /// The number of bytes after which the connection ends; nil if the answer is complete.
         var diesAfter: Int?
-        /// The number of bytes after which the server waits until the client ends the connection.
+        /// The number of bytes after which the server waits until the client ends the connection; nil if it does not wait.
         var stallsAfter: Int?
         /// Whether the server pauses 50 ms before each piece of a body, until `hurry()`.
         var readsSlowly = false

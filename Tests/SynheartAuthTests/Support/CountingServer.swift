@@ -19,7 +19,7 @@ final class CountingServer: Sendable {
         case dieAfter
         /// The request is executed, and the connection is reset.
         case reset
-        /// The connection dies within the answer's head, or within its body.
+        /// The request is executed, and the connection dies within the answer's head, or within its body.
         case dieInHead, dieInBody
         /// A proxy sends the request twice, and gives the second answer.
         case twice
@@ -204,7 +204,7 @@ final class Socket {
             == bytes.count
     }
 
-    /// The peer gets a reset instead of an end.
+    /// Makes `close` send a reset to the peer instead of an end.
     func reset() {
         var option = linger(l_onoff: 1, l_linger: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))

@@ -2,7 +2,7 @@ import Testing
 
 @testable import SynheartAuth
 
-/// The error that `body` throws; a failed expectation if it throws none or one with another code.
+/// Expects that `body` throws this code (nil: any) and returns the error; nil if `body` throws no `SynheartAuthError`.
 @discardableResult
 func expectError(
     _ code: SynheartAuthError.Code?, sourceLocation: SourceLocation = #_sourceLocation,
@@ -20,7 +20,7 @@ func expectError(
     return nil
 }
 
-/// Expects that a call reports a suspicion, and waits until the SDK may confirm it.
+/// Expects that a call reports a suspicion, and advances the clock by the two seconds after which the SDK may confirm it.
 func expectSuspicion(
     _ code: SynheartAuthError.Code? = nil, on clock: TestClock, sourceLocation: SourceLocation = #_sourceLocation,
     _ body: () async throws -> some Sendable
@@ -38,7 +38,7 @@ func expectSuspicion(
     clock.advance(.seconds(2))
 }
 
-/// Waits until another task has caused the condition. Real time is only the upper bound.
+/// Waits until another task has caused the condition. Records an issue if that takes more than about 30 seconds.
 func eventually(_ condition: () async throws -> Bool) async throws {
     for _ in 0..<15_000 {
         if try await condition() { return }

@@ -202,7 +202,7 @@ actor FakeService: HTTPTransport {
         return ok(RegisterResponse(deviceID: device.id, status: decision))
     }
 
-    /// The device that signed, and whether it used its current key. Checks in the order of the contract, replay last.
+    /// The device that signed, and whether it used its current key. Checks in the order of the contract, the assertion last.
     private func verify(_ request: TransportRequest) throws -> (index: Int, isCurrent: Bool) {
         let headers = try SchemeOneHeaders(request.headers)
         guard abs(headers.timestamp.seconds - now) <= 300, headers.timestamp.seconds - now <= 60 else {
@@ -229,7 +229,7 @@ actor FakeService: HTTPTransport {
         return (index, isCurrent)
     }
 
-    /// The body of a rotation may contain the assertion, or a proof instead.
+    /// Checks the assertion that was sent or is needed. The body of a rotation may contain the assertion, or a proof instead.
     private func checkAssertion(
         _ request: TransportRequest, _ index: Int, _ path: String, _ message: [UInt8]
     ) throws {

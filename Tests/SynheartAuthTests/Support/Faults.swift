@@ -18,7 +18,7 @@ final class Faults: Sendable {
     var points: Int { state.withLock { $0.points } }
     var isDead: Bool { state.withLock { $0.isDead } }
 
-    /// Makes the process die at this point (from 0), counted from now.
+    /// Makes the process die at this point, counted from now and from 0; nil: it does not die.
     func die(at point: Int?) { state.withLock { $0 = State(deadline: point) } }
     func revive() { state.withLock { $0 = State() } }
 
@@ -170,7 +170,7 @@ actor TestNetwork: HTTPTransport {
     func setOffline(_ isOffline: Bool) { self.isOffline = isOffline }
     var messages: Int { count }
 
-    /// Delivers the delayed requests, and drops the answers.
+    /// Delivers the delayed requests. Returns the answers, which the SDK does not get.
     @discardableResult
     func deliverDelayed() async throws -> [TransportResponse] {
         var answers: [TransportResponse] = []

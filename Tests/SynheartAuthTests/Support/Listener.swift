@@ -24,7 +24,7 @@ struct Listener: Sendable {
         port = UInt16(bigEndian: address.sin_port)
     }
 
-    /// Gives each connection to `serve` until `stop()`, or until `serve` returns false. One thread serves all connections.
+    /// Gives each connection to `serve` until `stop()`, or until `serve` returns false. One thread accepts and serves them.
     func accept(_ serve: @escaping @Sendable (Int32) -> Bool) {
         Thread.detachNewThread { [descriptor] in
             while true {

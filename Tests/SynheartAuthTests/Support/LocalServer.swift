@@ -10,7 +10,7 @@ final class LocalServer: Sendable {
     private let listener: Listener
     private let request = Locked<(head: String, body: [UInt8])?>(nil)
 
-    /// The received bytes.
+    /// The received request; nil before it has arrived.
     var received: (head: String, body: [UInt8])? { request.withLock { $0 } }
 
     init(_ answer: String?, trickles: Bool = false) throws {

@@ -229,7 +229,7 @@ final class MemoryKeyStore: KeyStore {
     }
 }
 
-/// A provider whose proof is the nonce itself, with handles that can each be used for one attestation.
+/// A provider whose proof contains the nonce and the handle. Each handle can be used for one attestation.
 final class TestAttestation: AttestationProvider {
     private struct State: Sendable {
         var failures: [AttestationError] = []

@@ -53,7 +53,7 @@ struct PlatformPhone: Sendable {
 
     init(_ platform: any PlatformUnderTest) { self.platform = platform }
 
-    /// A process that can die.
+    /// Starts a process that can die.
     func launch() throws -> SynheartAuth {
         try phone.launch { configuration in
             configuration.storage = FaultyStorage(base: platform.storage, faults: phone.faults)

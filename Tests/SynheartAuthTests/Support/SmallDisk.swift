@@ -1,6 +1,6 @@
 import Foundation
 
-/// A file system of 64 KiB with room for 60 files, if the tests may mount one.
+/// A file system of 64 KiB and 60 inodes, if the tests may mount one.
 final class SmallDisk: Sendable {
     let path = NSTemporaryDirectory() + "synheart-auth-disk-\(UUID().uuidString)"
 
@@ -22,7 +22,7 @@ final class SmallDisk: Sendable {
         #endif
     }
 
-    /// Uses all blocks, and the space for more files.
+    /// Uses all blocks and all inodes.
     func fill() throws {
         let zeros = [UInt8](repeating: 0, count: 512)
         var descriptor: Int32 = -1

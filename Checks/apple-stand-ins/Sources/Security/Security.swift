@@ -374,8 +374,8 @@ public func SecItemCopyMatching(_ query: CFDictionary, _ result: UnsafeMutablePo
 }
 
 extension StandInKeychain {
-    /// Whether Apple's Keychain accepts the query. It refuses with errSecParam: a query without a class, an attribute of another
-    /// class, and the legacy Keychain of macOS.
+    /// Whether the Keychain accepts the query. Apple's refuses with errSecParam: a query without a class, an attribute of another
+    /// class, and the legacy Keychain of macOS. This one also refuses a query without a tag, or without service and account.
     static func isWellFormed(_ query: [String: Any]) -> Bool {
         guard query["nleg"] as? Bool == true else { return false }
         switch query["class"] as? String {

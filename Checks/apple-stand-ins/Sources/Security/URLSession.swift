@@ -39,7 +39,7 @@ public enum StandInSession {
                 completionHandler: completionHandler)
         }
 
-        // The SDK's delegate implements none of the following methods.
+        // The SDK's delegate does not implement this method.
         func urlSession(
             _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
             completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void

@@ -4,7 +4,7 @@ import Foundation
 @testable import SynheartAuth
 
 extension Phone {
-    /// A process on Apple's parts: Keychain, Secure Enclave, App Attest.
+    /// Launches a process on Apple's parts: Keychain, Secure Enclave, App Attest.
     func launchOnApple(
         group: String? = nil, bundle: String = Phone.app, activity: ExpiringActivity = ExpiringActivity(),
         scheme: SignatureScheme = .one

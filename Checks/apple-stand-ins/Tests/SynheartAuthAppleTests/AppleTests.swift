@@ -281,7 +281,7 @@ import os
         await #expect(throws: DCError(.invalidKey)) {
             try await DCAppAttestService.shared.attestKey(try #require(handle), clientDataHash: Data(hash))
         }
-        // The SDK never needs this: after a failed register call it makes a new key.
+        // The SDK never attests an attested key again: after a failed register call it makes a new key.
         await phone.service.refuse(.register, .internalError)
         #expect(try await launch().registerDevice(appID: Phone.app).status == .registered)
         #expect(StandInAppAttest.generated == 3)

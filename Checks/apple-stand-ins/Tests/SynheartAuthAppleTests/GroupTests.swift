@@ -163,7 +163,7 @@ extension AppleTests {
             let owner = GroupOwner(bundleID: Phone.app)
             func problem(_ group: String) -> StorageError? { owner.problem([kSecAttrAccessGroup as String: group]) }
             #expect(problem("TEAM.\(Phone.app)") == nil && owner.problem(nil) == nil && owner.problem([:]) == nil)
-            // Simulators.
+            // In a simulator, the group may have no prefix.
             #expect(problem(Phone.app) == nil && problem("test") == nil)
             for group in ["group.\(Phone.app)", "TEAM.\(Phone.app).widget", "TEAM.app", "TEAM.com.example"] {
                 #expect(problem(group)?.isMisconfigured == true, "\(group)")
@@ -194,7 +194,7 @@ extension AppleTests {
             let id = try await phone.launchOnApple().registerDevice(appID: Phone.app).deviceId
             let sdk = try phone.launchOnApple(group: Self.group)
             #expect(try await sdk.getDeviceId(appID: Phone.app) == id)
-            // The look-up of the record in the group, and the moves from the app's own two groups.
+            // The first lie is about the look-up of the record in the group, the second about its move from the app's own group.
             StandInKeychain.lie(times: 2)
             await expectSuspicion(.storageError, on: phone.clock) { try await sdk.getDeviceId(appID: Phone.app) ?? "" }
             #expect(try await sdk.getDeviceId(appID: Phone.app) == id)
@@ -261,7 +261,7 @@ extension AppleTests {
             try await eventually { attestation.subjects.count == 1 }
             StandInActivity.deny(true)
             StandInActivity.expire()
-            // Immediately, while the holder still waits for App Attest.
+            // The lock is free immediately, while its holder still waits for App Attest.
             let storage = KeychainStorage(
                 accessGroup: Self.group, lockDirectory: NSTemporaryDirectory(), bundleID: Phone.app)
             let lock = try storage.lock(RecordName(AppID(Phone.app)), for: "operation")

@@ -8,8 +8,7 @@ import Testing
 @testable import SynheartAuth
 
 extension AppleTests {
-    /// The meaning of Apple's answers for an identity: each relevant code of section 2 of Apple's error codes, and the answers
-    /// of canaries.
+    /// The meaning of Apple's answers for an identity: each relevant error code, and the answers of canaries.
     @Suite(.serialized) struct Verdicts {
         let phone = Phone()
 
@@ -76,7 +75,7 @@ extension AppleTests {
             failure.happen()
             await expectSuspicion(on: phone.clock) { try await sign(sdk) }
             #expect(try await sdk.state(appID: Phone.app) == .registered)
-            // Seen on healthy devices.
+            // Healthy devices gave these answers too. The key works again afterwards.
             Failure.end()
             #expect(try await phone.signAndVerify(sdk).status == 200)
             failure.happen()
@@ -423,7 +422,7 @@ extension AppleTests {
             StandInKeychain.put(Data([9]), service: KeychainCanary.service, account: name.text)
             guard case .unavailable(let damaged) = storage.read(name) else { throw StorageError("read as absent") }
             #expect(!damaged.saysAbsent)
-            // The SDK recovers from it.
+            // The SDK has replaced the damaged canary.
             guard case .unavailable(let mended) = storage.read(name) else { throw StorageError("read as absent") }
             #expect(mended.saysAbsent)
             try storage.checkCanary(of: name)
@@ -437,7 +436,7 @@ extension AppleTests {
             #expect(KeychainStorage().read(name) == .absent)
             StandInKeychain.setGarbles(true)
             #expect(throws: StorageError.self) { try canary.check() }
-            // The new one too.
+            // A new canary fails too.
             #expect(throws: StorageError.self) { try canary.check("another") }
             guard case .unavailable = KeychainStorage().read(name) else {
                 throw StorageError("read as absent")

@@ -58,7 +58,7 @@ struct PluginTests {
         client.fake.set(.registered, appID: "x")
         _ = await engine.call("registerDevice", call(["joins": Self.yes, "appId": "x"]))
         for (name, method) in Contract.calls.sorted(by: { $0.key < $1.key }) {
-            // A registration may have been reset by the method before.
+            // The method before may have reset the registration.
             _ = try await client.fake.registerDevice(appID: "x")
             var arguments = Self.valid(method.arguments) as? [String: Any] ?? [:]
             if name == "configure" { arguments["baseUrl"] = "https://auth.example.com" }

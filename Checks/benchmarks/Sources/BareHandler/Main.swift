@@ -2,7 +2,7 @@ import Crypto
 import Foundation
 import Hummingbird
 
-/// The comparison for the HTTP benchmark: a handler that only verifies a P-256 signature, a different one for each request.
+/// The comparison for the HTTP benchmark: a handler that only verifies a P-256 signature, one of 8,192 at random.
 @main
 struct BareHandler {
     static func main() async throws {

@@ -1,13 +1,13 @@
 import CAllocations
 import Foundation
 
-/// The speed of an operation: the best of several rounds, because disturbances only make it slower.
+/// The speed of an operation, or a ratio of two speeds.
 struct Measurement {
     let name: String
     /// The operations per second; nil if the measurement is a ratio of two rates.
     let perSecond: Double?
     var ratio: Double?
-    /// The number of memory allocations of one run.
+    /// The number of memory allocations of one run; nil if they were not counted.
     var allocations: Double?
 
     init(_ name: String, perSecond: Double, allocations: Double? = nil) {
@@ -34,7 +34,7 @@ struct Measurement {
     }
 }
 
-/// Runs `work` in rounds of about a fifth of a second.
+/// Runs `work` in rounds of about a fifth of a second. The best round counts, because disturbances only make it slower.
 @inline(never)  // Inlining it makes the optimizer of Swift 6.3 crash in some callers.
 func measure(_ name: String, rounds: Int = 7, _ work: () async throws -> Void) async rethrows -> Measurement {
     var count = 1
@@ -127,7 +127,7 @@ func residentKilobytes() -> Int {
     return line.split(separator: " ").compactMap { Int($0) }.first ?? 0
 }
 
-/// `openssl speed` on the same core in the same run: the yardstick R.
+/// Verifications per second by `openssl speed` in the same run: the yardstick R; nil if openssl did not run.
 func opensslVerifyRate() -> Double? {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")

@@ -38,7 +38,7 @@ enum SignedRequests {
     }
 
     /// The median of rounds of a thousand requests, each signed just before its round. A server has just read the request that it
-    /// verifies. If all were signed in advance, sixty thousand later requests would have displaced it from the caches.
+    /// verifies. If all were signed in advance, forty thousand later requests would have displaced it from the caches.
     private static func oneAfterAnother(_ fleet: SignedFleet) async throws -> Measurement {
         var rates: [Double] = []
         var fewest = Double.infinity

@@ -110,7 +110,7 @@ struct PostgreSQLTraffic {
     }
 }
 
-/// Generated devices. They differ only in their ids.
+/// Generated devices. They differ only in their ids, keys and registration times.
 private enum Sample {
     static func app() throws -> AppID { try AppID("bench.app") }
 
@@ -141,7 +141,7 @@ private enum Sample {
         return UUID(uuid: bytes.withUnsafeBytes { $0.loadUnaligned(as: uuid_t.self) }).uuidString.lowercased()
     }
 
-    /// The rows of a table, for COPY. Many devices share a key, which does not affect look-ups. Their thumbprints
+    /// Prints the rows of a table, for COPY. Many devices share a key, which does not affect look-ups. Their thumbprints
     /// differ.
     static func printRows(of table: String, count: Int) throws {
         let keys = (0..<256).map { _ in

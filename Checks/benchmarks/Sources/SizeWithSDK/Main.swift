@@ -6,7 +6,7 @@ import SynheartAuth
     import FoundationNetworking
 #endif
 
-/// The app of `SizeWithoutSDK` with a device identity. It uses every operation of the SDK.
+/// The app of `SizeWithoutSDK` with a device identity. It uses the main operations of the SDK.
 @main
 struct SizeWithSDK {
     static func main() async throws {

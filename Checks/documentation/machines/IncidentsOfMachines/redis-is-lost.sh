@@ -1,4 +1,4 @@
-# A node on PostgreSQL and Redis, of whose Redis nothing is left. An admin credential is in its file.
+# A node on PostgreSQL and Redis, whose Redis has stopped and lost its data. An admin credential is in the file admin-credential.
 "$CLONE/scripts/temporary-postgresql" "$MACHINE/postgresql" > /dev/null
 echo "postgresql://auth@/auth?host=$MACHINE/postgresql" > /etc/credstore/synheart-auth.stores.postgresql
 echo redis://127.0.0.1:6379 > /etc/credstore/synheart-auth.stores.redis

@@ -1,5 +1,5 @@
 # clock
-# A service whose machine is an hour behind since a moment ago.
+# A service on a machine whose clock has just fallen an hour behind.
 auth() { synheart-auth "$@" --config "$MACHINE/etc/synheart-auth/synheart-auth.yaml"; }
 synheart-auth apps example > app.json
 auth apps add --file app.json

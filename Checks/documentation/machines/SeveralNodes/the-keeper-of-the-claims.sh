@@ -1,4 +1,4 @@
-# Stores in PostgreSQL, which keeps the claims, and a Redis that the configuration names since a moment ago.
+# Stores in PostgreSQL, which keeps the claims, and a Redis that was just added to the configuration.
 "$CLONE/scripts/temporary-postgresql" "$MACHINE/postgresql" > /dev/null
 export SYNHEART_AUTH_STORES_POSTGRESQL="postgresql://auth@/auth?host=$MACHINE/postgresql"
 SYNHEART_AUTH_SERVICE_KEY=$(head -c 32 /dev/urandom | base64)

@@ -138,7 +138,7 @@ private func require(_ condition: Bool, _ reason: @autoclosure () -> String) {
     if !condition { fatalError(reason()) }
 }
 
-/// A chain verifies if and only if its model is honest. A cache that earlier chains filled changes no outcome.
+/// A chain verifies if and only if the oracle accepts its model. A cache that earlier chains filled changes no outcome.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     guard let signatures = try? signatures.get(), let verifiers = try? verifiers.get() else {

@@ -62,7 +62,7 @@ private struct AttestationPlan {
     private let system: LeafElements
     private let map: ExtensionMap?
     private let environment: AttestEnvironment
-    /// Whether the grammar changed bytes that nothing certifies.
+    /// Whether the grammar may have changed the receipt, which nothing certifies.
     private var isReceiptChanged = false
 
     init(_ choices: inout Choices) {

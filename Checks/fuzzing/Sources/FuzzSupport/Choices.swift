@@ -57,7 +57,7 @@ public struct Expectation {
         if condition { isOpen = true }
     }
 
-    /// A later change may have undone the earlier ones.
+    /// Forgets what must be refused, because a later change may have undone the earlier ones.
     public mutating func startOver() {
         refusals.removeAll()
         isOpen = true

@@ -6,7 +6,7 @@ public struct ExtensionMap {
     public private(set) var entries: [CBORMap.Entry] = []
     /// The category that it names; nil if it names none.
     public private(set) var category: UInt32?
-    /// The version that it names.
+    /// The version that it names; nil if it names none.
     public private(set) var version: String?
     /// Whether a value has a wrong type or width.
     public private(set) var isMalformed = false

@@ -44,7 +44,7 @@ public struct LeafElements {
         return found.count == 1 ? found.first?.value : nil
     }
 
-    /// The text of a tag, if it is UTF-8.
+    /// The text of a tag that occurs once; nil if there is none, or if it is not UTF-8.
     public func text(_ tag: UInt) -> String? {
         guard case .octets(let octets)? = self[tag] else { return nil }
         let text = String(decoding: octets, as: UTF8.self)

@@ -2,11 +2,11 @@ import Foundation
 
 /// Issued challenges. Each can be used once.
 ///
-/// A server with several processes keeps them in a store that they share, with one atomic "get and delete".
+/// A server with several processes keeps the challenges in a shared store, with one atomic "get and delete".
 public actor Challenges {
     /// Seconds for which a challenge is good.
     public static let lifetime: TimeInterval = 300
-    /// The bound. Beyond it the oldest are dropped: their clients ask for new ones.
+    /// The most challenges that are kept, used ones included. At that number the older half is dropped: its clients ask again.
     static let maximum = 100_000
 
     private var expiries: [[UInt8]: Date] = [:]

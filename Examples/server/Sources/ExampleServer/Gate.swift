@@ -26,7 +26,7 @@ public struct Gate: Sendable {
 
     func register(_ registration: AppleRegistration) async throws(Refusal) -> String {
         guard let apple else { throw Refusal(.attestationRefused, "no iOS app is configured") }
-        // First, because an attempt uses up its challenge whatever follows.
+        // Before the verification: an attempt uses up its challenge, even if it fails.
         try await challenges.take(Array(registration.challenge), at: now())
         return try await devices.register(try apple.verify(registration, at: now()))
     }
@@ -55,7 +55,7 @@ public struct Gate: Sendable {
                 if await devices.advanceCounter(of: device.id, from: counter, to: assertion.counter) {
                     return device.id
                 }
-            // Another request of the device was faster: compare with its counter now.
+            // Another request of the device was faster: verify again, with the counter that it stored.
             }
         }
     }

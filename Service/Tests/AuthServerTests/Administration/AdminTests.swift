@@ -200,7 +200,7 @@ import Testing
             #expect(
                 try await server.administer("PUT", "/apps/com.example.play", admin, body: record).status == 200)
             #expect(try await kept() == secrets)
-            // A mask of another record's secret is refused.
+            // A mask of no secret of the record is refused.
             let text = record.text().replacing(/\(secret [0-9a-f]{16}\)/, with: "(secret 0000000000000000)")
             let foreign = try JSONValue(parsing: text, limits: .init(bytes: 1 << 20, depth: 16))
             let refused = try await server.administer("PUT", "/apps/com.example.play", admin, body: foreign)
@@ -375,7 +375,7 @@ import Testing
             var ids: Set<String> = []
             for number in 0..<7 {
                 ids.insert(try await TestDevice.register(at: server).id)
-                // Some events have the same second.
+                // Some devices register in the same second.
                 if number % 3 == 0 { server.clock.advance(1) }
             }
             var seen: [String] = []
@@ -517,7 +517,7 @@ import Testing
             #expect(refused.status == 403 && refused.code == "FORBIDDEN", "\(refused.text)")
             #expect(refused.json["message"]?.string?.contains("token_audiences") == true)
             #expect(try await put(admin, ["https://api.example.com", "com.example.second"]).status == 200)
-            // Audiences that an operator added stay, and may be removed.
+            // Audiences that a credential for all apps added stay. A credential for some apps may remove them.
             #expect(try await put(bound, ["com.example.second", "https://api.example.com"]).status == 200)
             var second = TestServer.record
             second["app_id"] = "com.example.second"
@@ -635,7 +635,7 @@ import Testing
                 #expect(answer.status == 403 && answer.code == "FORBIDDEN", "\(record) \(answer.text)")
                 #expect(answer.json["message"]?.string?.contains("for all apps") == true)
             }
-            // The operator's source stays, even if the record is sent back with masked secrets.
+            // Sources that a credential for all apps set stay, even if the record is sent back with masked secrets.
             var masked = try await server.administer("GET", "/apps/com.example.play", bound).json
             masked["name"] = "renamed"
             #expect(try await put(bound, .object(masked)).status == 200)

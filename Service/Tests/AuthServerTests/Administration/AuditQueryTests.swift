@@ -8,7 +8,7 @@ import Testing
 @testable import StoreConformance
 
 extension MemoryStores {
-    /// Appends an event of a device with this number, as if the log had all events before it.
+    /// Appends a device's event with this sequence number, as if the log had all events before it.
     fileprivate func skip(to sequence: Int64) {
         let event = AuditEvent(.deviceRegistered, at: clock.now, actor: "device")
         log.append(RecordedAuditEvent(sequence: sequence, event: event, hash: AuditChain.origin))
@@ -150,8 +150,8 @@ extension MemoryStores {
             let end = try #require(try await server.stores.link(at: nil)?.sequence) + AdminRoute.searchedEvents + 1
             await server.stores.skip(to: end)
             let path = "app_id=\(TestServer.appID)&code=device.revoked&before=\(end + 1)"
-            // The event of the other app is not older than `since`, so it does not end the search. The events of the credential's
-            // own app are older, and end it.
+            // Before the searched events, only an event of the other app is not older than `since`. It does not count, so the page
+            // is the last one.
             #expect(try await Self.page("\(path)&since=\(since)", server, viewer).next == nil)
             #expect(try await Self.page("\(path)&since=\(start)", server, viewer).next != nil)
             #expect(try await Self.page(path, server, viewer).next != nil)

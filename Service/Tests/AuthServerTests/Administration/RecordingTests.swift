@@ -9,7 +9,7 @@ import Testing
 
 /// Recorded refusals through the admin API, and flags of devices with a high risk metric.
 @Suite struct RecordingTests {
-    /// The app with these members changed.
+    /// Changes these members of the app's record.
     private func change(_ server: TestServer, _ members: [String: JSONValue]) async throws {
         var record = TestServer.record
         for (name, value) in members { record[name] = value }

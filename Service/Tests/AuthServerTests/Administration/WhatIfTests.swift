@@ -46,7 +46,7 @@ import Testing
             try await server.service.administration.revoke(
                 revoked.deviceID, of: revoked.appID, reason: nil, actor: "test")
             #expect(try await Self.call(server, viewer).json["devices"] == 2)
-            // Nothing has changed.
+            // The calls have not changed the app's record.
             #expect(
                 try await server.service.apps.record(AppID(TestServer.appID))?.developmentIntegrityAllowed == true)
         }

@@ -34,8 +34,8 @@ import Testing
         }
     }
 
-    /// A form on another site's page makes a simple request: the browser sends it without a preflight, and with the browser's
-    /// credentials.
+    /// The browser sends a form of another site's page without a preflight, and with its cookies. The test also tries
+    /// `application/json`, which no form can send.
     @Test func `a form of another site changes nothing`() async throws {
         try await TestServer.with { server in
             let device = try await TestDevice.register(at: server)

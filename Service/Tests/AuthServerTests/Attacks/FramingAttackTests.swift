@@ -21,7 +21,7 @@ import Testing
     private static func chunks(_ body: String) -> String { post("Transfer-Encoding: chunked\r\n", body) }
 
     static let ambiguous: [String] = [
-        // Two lengths.
+        // More than one length, or a length that is malformed, negative or too large.
         post("Content-Length: \(json.utf8.count)\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n"),
         post("Transfer-Encoding: chunked\r\nContent-Length: 5\r\n", "0\r\n\r\n"),
         post("Content-Length: 28\r\nContent-Length: 28\r\n", json),
@@ -29,7 +29,7 @@ import Testing
         post("Content-Length: 28, 28\r\n", json), post("Content-Length: +28\r\n", json),
         post("Content-Length: 0x1c\r\n", json), post("Content-Length: 2 8\r\n", json), post("Content-Length: \r\n", ""),
         post("Content-Length: -1\r\n", ""), post("Content-Length: 99999999999999999999999\r\n", ""),
-        // Transfer codings that are not known to every server.
+        // Transfer codings that servers may read differently, and `chunked` in HTTP/1.0.
         chunked("Transfer-Encoding: identity\r\n"), chunked("Transfer-Encoding: gzip\r\n"),
         chunked("Transfer-Encoding: gzip, chunked\r\n"),
         chunked("Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n"),
@@ -40,13 +40,13 @@ import Testing
         chunked("Transfer-Encoding : chunked\r\n"), chunked("Transfer-Encoding: \u{0B}chunked\r\n"),
         chunked("Transfer-Encoding: \"chunked\"\r\n"), chunked("Transfer-Encoding: ,chunked\r\n"),
         chunked("Transfer-Encoding: chunked\r\n", version: "1.0"),
-        // Chunk sizes in other notations.
+        // Malformed chunks: sizes in other notations, and wrong line endings.
         chunks("-1c\r\n\(json)\r\n0\r\n\r\n"), chunks("0x1c\r\n\(json)\r\n0\r\n\r\n"),
         chunks("1c \r\n\(json)\r\n0\r\n\r\n"),
         chunks("ffffffffffffffff1\r\n\(json)\r\n0\r\n\r\n"), chunks("1c\n\(json)\n0\n\n"),
         chunks("1c\r\n\(json)XX0\r\n\r\n"), chunks("1c;a\nb\r\n\(json)\r\n0\r\n\r\n"),
         chunks("\r\n\(json)\r\n0\r\n\r\n"),
-        // Lines with other endings, and folded lines.
+        // Malformed heads: other line endings, folded lines, malformed names, a zero byte, and the start of HTTP/2.
         "GET \(Route.keySet.rawValue) HTTP/1.1\nHost: localhost\n\n",
         "GET \(Route.keySet.rawValue) HTTP/1.1\r\nHost: localhost\r\nX-A: a\rX-B: b\r\n\r\n",
         "GET \(Route.keySet.rawValue) HTTP/1.1\r\nHost: localhost\r\nX-A: a\r\n folded: b\r\n\r\n",

@@ -6,7 +6,7 @@ import Testing
 
 @testable import AuthServer
 
-/// Header values that another parser might accept: another base64 alphabet, another spelling of true, a value that is too long.
+/// Headers that another parser might accept: another base64 alphabet, another spelling of true, too long or too many headers.
 @Suite struct HeaderAttackTests {
     @Test func `a signature has one alphabet one padding and one spelling`() async throws {
         try await TestServer.with { server in

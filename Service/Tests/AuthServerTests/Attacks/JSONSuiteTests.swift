@@ -5,7 +5,7 @@ import Testing
 
 @testable import AuthServer
 
-/// All cases of JSONTestSuite over HTTP, as an additional member of a body.
+/// All cases of JSONTestSuite over HTTP, each as a whole body and as an additional member of a body.
 @Suite struct JSONSuiteTests {
     private struct Case: Decodable {
         let name: String

@@ -6,7 +6,7 @@ import Testing
 
 @testable import AuthServer
 
-/// Scheme 2 requests on the wire: the allowed targets, and exactly one well-formed header of each kind.
+/// Scheme 2 requests on the wire: the accepted hosts, and exactly one well-formed header of each kind.
 @Suite struct SchemeTwoAttackTests {
     private typealias Lines = [(String, String)]
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import AuthServer
 
-/// The environment overrides the file, flags override both, and an error names each unknown key.
+/// The environment overrides the file, flags override both, and an error names the refused key.
 @Suite struct ConfigurationTests {
     private func file(_ text: String, _ name: String = "c.yaml") throws -> ConfigurationFile {
         try ConfigurationFile(path: name, contents: Array(text.utf8))
@@ -197,7 +197,7 @@ import Testing
         #expect(try read(postgresql).isWithheld(.serviceKey))
         let set = ["SYNHEART_AUTH_SERVICE_KEY": Data(repeating: 1, count: 32).base64EncodedString()]
         #expect(try !read(postgresql, .inspection, set).isWithheld(.serviceKey))
-        // Other missing values remain faults. For the service itself, every missing value is a fault.
+        // Other missing values remain faults. For the service and for a command on the store, every missing value is a fault.
         #expect(refusedKey { _ = try read("providers: {apple_key_id: KEY1234567}") } == "providers.apple_key")
         #expect(refusedKey { _ = try read(apple, .service) } == "providers.apple_key")
         #expect(refusedKey { _ = try read(postgresql, .store) } == "service_key")

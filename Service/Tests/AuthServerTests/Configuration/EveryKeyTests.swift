@@ -35,7 +35,7 @@ import Testing
             Case("server: {other_origins: ['https://a.example', 'http://auth.internal:8080']}") {
                 try $0.otherOrigins == [RequestOrigin("https://a.example"), RequestOrigin("http://auth.internal:8080")]
             }
-        // TLSTests covers their use and reload. This case checks that both files are read, and that a missing file is refused.
+        // TLSTests covers the use and the reload of these files. Here, one file is refused without the other of its pair.
         case .tlsCertificate: Case("server: {tls_certificate: a.pem}") { _ in false }
         case .tlsKey: Case("server: {tls_key: b.pem}") { _ in false }
         case .trustedProxies:
@@ -102,7 +102,7 @@ import Testing
             Case("providers: {revocations_maximum_age_seconds: 3600}") { $0.revocationsMaximumAge == 3600 }
         case .appleURL: Case("providers: {apple_url: 'http://a'}") { $0.text(.appleURL) == "http://a" }
         case .googleURL: Case("providers: {google_url: 'http://a'}") { $0.text(.googleURL) == "http://a" }
-        // AddedRootsTests of IntegrationTests covers their use and reload.
+        // AddedRootsTests of IntegrationTests covers the use and the reload of added roots.
         case .appleRoots: Case("providers: {apple_roots: a.pem}") { $0.text(.appleRoots) == "a.pem" }
         case .appleReceiptRoots:
             Case("providers: {apple_receipt_roots: a.pem}") { $0.text(.appleReceiptRoots) == "a.pem" }

@@ -10,7 +10,8 @@ import Testing
 @Suite struct BodyBudgetTests {
     private static let large = 60_000
 
-    /// Room for two bodies that have received 50,000 bytes each, but not for a third large body.
+    /// Room for 50,000 received bytes of each of two bodies, but not for a third large body. The first 16 KiB of each body do not
+    /// count.
     private static var narrow: ServerSettings {
         var settings = ServerSettings()
         settings.limits.verifiedBody = 0
@@ -26,14 +27,15 @@ import Testing
 
     private static func spaces(_ count: Int) -> [UInt8] { [UInt8](repeating: 0x20, count: count) }
 
-    /// Sends a whole large body. The status is 400 if the budget has space, because it is not signed.
+    /// Sends a whole large body. If the budget has space, the status is 400, because the request is not signed.
     private static func whole(_ server: TestServer) async throws -> RawResponse {
         try await server.send(
             "POST", Route.token.rawValue,
             [("Content-Type", "application/json"), ("Accept", "application/problem+json")], body: spaces(large))
     }
 
-    /// Sends large bodies until the status is this one. The server processes sent bytes and closed connections with a delay.
+    /// Sends large bodies until one gets this status; nil if none does within 10 seconds. The server processes sent bytes and
+    /// closed connections with a delay.
     private static func becomes(_ status: Int, _ server: TestServer) async throws -> RawResponse? {
         let deadline = ContinuousClock.now + .seconds(10)
         repeat {
@@ -66,7 +68,8 @@ import Testing
         }
     }
 
-    /// Sends most of a large body, then runs other work, and sends the rest if the body must be completed. Returns the status.
+    /// Sends most of a large body, and runs other work. If `finishing`, then sends the rest and returns the status. Otherwise
+    /// returns nil.
     @discardableResult
     private static func partly(
         _ server: TestServer, finishing: Bool, _ body: @escaping @Sendable () async throws -> Void

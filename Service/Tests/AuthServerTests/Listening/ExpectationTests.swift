@@ -95,7 +95,7 @@ import Testing
                 try await connection.send(head)
                 let response = try #require(try await connection.response())
                 #expect(response.status == status)
-                // The next bytes may be the body or a new request.
+                // The connection must end, because the next bytes may be the body or a new request.
                 #expect(response.value("Connection") == "close")
                 #expect(await connection.isEnded())
             }

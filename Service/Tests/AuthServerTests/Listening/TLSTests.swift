@@ -137,7 +137,7 @@ import X509
         Thread.detachNewThread { try? pem.write(to: URL(fileURLWithPath: path)) }
         var settings = ServerSettings()
         settings.tls = files
-        // The configuration and the server check the settings before a listener reads the files.
+        // The configuration and the server check the settings first. A check must not read the pipe: only one read is possible.
         try settings.check()
         let certificate = try TLSCertificate(files)
         #expect(try !certificate.reload())

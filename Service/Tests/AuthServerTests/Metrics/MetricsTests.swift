@@ -7,9 +7,9 @@ import Testing
 
 @testable import AuthServer
 
-/// The metrics: text that Prometheus parses, with every series from the start.
+/// The metrics: text that Prometheus parses. Every series is there from the start, except in the families of `growing`.
 @Suite struct MetricsTests {
-    /// Families whose labels are names that operators create: apps, credentials, keys, packages, lists.
+    /// Families that gain series later: with an app, a credential, a key, a package, a list or a webhook, or with TLS.
     private static let growing: Set = [
         "synheart_verdicts_total", "synheart_device_risk_metric", "synheart_devices_over_risk_threshold",
         "synheart_credential_expiry_timestamp_seconds", "synheart_credential_last_use_timestamp_seconds",
@@ -33,7 +33,7 @@ import Testing
         #expect(series["synheart_history_lost_seconds_total"] == 25)
     }
 
-    /// Requests of every kind; most are refused.
+    /// Sends requests of many kinds. Most are refused.
     private static func traffic(_ server: TestServer) async throws {
         let device = try await TestDevice.register(at: server)
         let headers = try device.headers("GET", Route.status.rawValue, at: server.clock.now)

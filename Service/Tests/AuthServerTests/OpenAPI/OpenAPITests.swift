@@ -26,7 +26,7 @@ import Testing
         let schema = document["components"]?.object?["schemas"]?.object?["ErrorCode"]?.object
         #expect(schema?["enum"]?.array?.compactMap(\.string) == ErrorCode.allCases.map(\.rawValue))
         let answered = OpenAPIDocument.operations.reduce(into: Set<ErrorCode>()) { $0.formUnion($1.errors) }
-        // These codes occur on every path, or on unknown paths.
+        // Every path can answer with these codes, so an operation need not name them.
         #expect(answered.union([.invalidRequest, .internalError, .methodNotAllowed]) == Set(ErrorCode.allCases))
     }
 

@@ -1,6 +1,6 @@
 import StrictJSON
 
-/// The part of JSON Schema 2020-12 that the document uses: enough to validate an example against its schema.
+/// Validates an example against its schema, by a part of JSON Schema 2020-12. Ignores other keywords, such as `maxLength`.
 struct SchemaCheck {
     let schemas: JSONObject
 

@@ -26,7 +26,7 @@ import Testing
             for other in ["/admin/v1/apps", "/openapi.json", "/", Route.keySet.rawValue] {
                 #expect(try await get(other).code == "NOT_FOUND", "\(other)")
             }
-            // The operations listener still answers them.
+            // The operations listener still serves the metrics.
             #expect(try await server.operations("/metrics").status == 200)
         }
     }

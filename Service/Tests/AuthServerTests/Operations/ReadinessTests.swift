@@ -9,7 +9,8 @@ import Testing
     @Test func `a hanging check fails at its deadline, and is not started again before it ends`() async throws {
         let (released, release) = AsyncStream.makeStream(of: Void.self)
         let asked = Locked(0)
-        // The deadline passes in the first round, after the other check has answered and its timer is cancelled.
+        // In the first round, the deadline passes once the check `works` has answered and its timer is cancelled. Later it never
+        // passes.
         let (isFirstRound, hasAnswered) = (Locked(true), Locked(false))
         let readiness = Readiness(
             [

@@ -6,7 +6,7 @@ import Testing
 
 /// The headers of every response, and the exact codes of requests that are not found, not allowed, too large or not JSON.
 @Suite struct AnswerTests {
-    /// One request for each kind of refusal, as bytes.
+    /// Requests that are refused for many reasons, as bytes.
     static let refused: [String] = [
         "GET /nowhere HTTP/1.1\r\nHost: localhost\r\n\r\n",
         "GET /auth/v1/token HTTP/1.1\r\nHost: localhost\r\n\r\n",

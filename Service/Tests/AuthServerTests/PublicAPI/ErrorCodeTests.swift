@@ -7,8 +7,8 @@ import Testing
 
 @testable import AuthServer
 
-/// Every code of the contract's table, produced over HTTP with its status. A new code does not compile until it is produced
-/// here.
+/// Every code of the contract's table has its status. All codes but `INTERNAL_ERROR` are produced over HTTP. This file does not
+/// compile until it produces a new code.
 @Suite struct ErrorCodeTests {
     @Test(arguments: ErrorCode.allCases) func `every code is reachable`(code: ErrorCode) async throws {
         try await TestServer.with { server in

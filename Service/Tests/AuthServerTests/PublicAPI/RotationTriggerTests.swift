@@ -130,7 +130,7 @@ import Testing
             (expired.token, expired.verified) = ("KEY_EXPIRED", "KEY_EXPIRED")
             #expect(try await meets(old, server) == expired)
             #expect(try await meets(later, server) == trusted)
-            // After the deadline only a new registration is possible, because a thief of the key could rotate too.
+            // After the deadline the device must register anew. It cannot rotate, because a thief of the key could rotate too.
             let (refused, _) = try await rotate(old, server)
             #expect(refused.status == 403 && refused.code == "KEY_EXPIRED", "\(refused.text)")
             #expect(try await old.send(.device, to: server).status == 204)

@@ -3,7 +3,7 @@ import Crypto
 import StrictJSON
 import Testing
 
-/// A device that signs under scheme 1, registered in development mode.
+/// A device that is registered in development mode. It signs under scheme 1 or scheme 2.
 struct TestDevice: Sendable {
     let key: P256.Signing.PrivateKey
     let id: String
@@ -34,7 +34,7 @@ struct TestDevice: Sendable {
         return (try await server.post(.register, .object(body), [(HeaderName.developmentMode, "true")]), body)
     }
 
-    /// The headers of a request signed now.
+    /// The headers of a scheme 1 request with this date.
     func headers(
         _ method: String, _ path: String, body: [UInt8] = [], at time: UnixTime, nonce: String? = nil
     ) throws -> [(String, String)] {
@@ -48,7 +48,7 @@ struct TestDevice: Sendable {
         ]
     }
 
-    /// The headers of a scheme 2 request for the device's status, signed now.
+    /// The headers of a scheme 2 request for the device's status, with this date.
     func schemeTwoHeaders(origin: String, at time: UnixTime) throws -> [(String, String)] {
         let digest = ContentDigest(of: [])
         let parameters = try SchemeTwoParameters(
@@ -63,7 +63,7 @@ struct TestDevice: Sendable {
         ).fields.map { ($0.name, $0.value) }
     }
 
-    /// Sends a signed request to one of the service's routes.
+    /// Sends a scheme 1 request to one of the service's routes.
     func send(
         _ route: Route, to server: TestServer, body: JSONValue? = nil,
         changing change: (inout [(String, String)]) -> Void = { _ in }

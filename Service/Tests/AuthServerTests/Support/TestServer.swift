@@ -41,7 +41,7 @@ struct TestServer: Sendable {
         ("signature", ["authorities": ["api.example.com"]] as JSONValue),
     ])
 
-    /// Runs a server, then the body, then stops the server.
+    /// Starts a server, runs the body, and stops the server.
     static func with(
         settings: ServerSettings = ServerSettings(), publicOrigin: String? = nil,
         protection: ProtectionSettings = ProtectionSettings(),

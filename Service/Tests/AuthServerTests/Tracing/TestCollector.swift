@@ -30,7 +30,7 @@ final class TestCollector: TraceExporter.Transport {
 
     private let state = Locked((bodies: [[UInt8]](), statuses: [Int?]()))
 
-    /// - Parameter statuses: the first answers, nil for none; then 200.
+    /// - Parameter statuses: the statuses of the first calls; nil: no answer. Later calls get 200.
     init(statuses: [Int?] = []) { state.withLock { $0.statuses = statuses } }
 
     var bodies: [[UInt8]] { state.withLock { $0.bodies } }

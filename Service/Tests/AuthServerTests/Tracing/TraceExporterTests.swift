@@ -78,7 +78,7 @@ import Tracing
     }
 }
 
-/// A collector that never answers. No call may reach it.
+/// A collector that the exporter must not call. A call fails the test.
 private struct SilentCollector: TraceExporter.Transport {
     func post(_ body: [UInt8], within limit: Duration) async throws -> Int {
         Issue.record("the time was over")

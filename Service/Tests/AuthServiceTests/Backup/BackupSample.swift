@@ -18,7 +18,9 @@ struct BackupSample {
 
     private static let at: Int64 = 1_750_000_000
 
-    /// - Parameter events: the number of the head's event.
+    /// A backup without rows.
+    ///
+    /// - Parameter events: the number of the event that the audit head names; 0: no event.
     init(key: ServiceKey, events: Int64 = 0, tables: JSONObject = BackupWriter.tables) throws {
         let head = AuditHead(
             sequence: events, at: UnixTime(Self.at), hash: Self.links(events).last ?? AuditChain.origin,
@@ -64,7 +66,7 @@ struct BackupSample {
         }
     }
 
-    /// A backup of one app.
+    /// A backup with one app and one event.
     static func small(key: ServiceKey) throws -> [UInt8] {
         var sample = try BackupSample(key: key, events: 1)
         try sample.add([.text("a"), .text("b")], of: .apps)
@@ -89,7 +91,7 @@ struct BackupSample {
         return (summary, rows)
     }
 
-    /// Why a backup is refused; nil if it is read, or if another error is thrown.
+    /// Why a backup is refused; nil if it is read. Any other error counts as `notABackup`.
     static func refusal(_ bytes: [UInt8], key: ServiceKey) -> BackupError? {
         do {
             _ = try read(bytes, key: key)

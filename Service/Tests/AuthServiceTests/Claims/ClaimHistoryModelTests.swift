@@ -6,7 +6,7 @@ import Testing
 /// The history in a minimal store, compared with a model that knows the true time and every claim that was ever taken.
 ///
 /// Clocks jump and fall back, claims are purged, the machine loses power, and all claims are lost. A request is accepted only if
-/// every claim that may have been taken for it is known, and it is refused only if an incident happened near its date.
+/// every claim that may have been taken for it is known. It is refused only after a recent incident, or after one near its date.
 struct ClaimHistoryModelTests {
     /// A store that keeps its claims in a dictionary, and asks its history.
     private struct Store {
@@ -87,7 +87,9 @@ struct ClaimHistoryModelTests {
             makeNote(at: now)
         }
 
-        /// Loses the disk. Some of its readings remain; nil: none.
+        /// Loses the disk, and starts over.
+        ///
+        /// - Parameter kept: an earlier `copy` that remains; nil: only the note remains.
         mutating func loseDisk(_ kept: Disk?, now: Int64, monotonic: Int64, isRestored: Bool = false) {
             var known = kept?.history ?? ClaimHistory()
             known.add(note.loss)
@@ -105,7 +107,7 @@ struct ClaimHistoryModelTests {
             loseDisk(nil, now: now, monotonic: monotonic, isRestored: true)
         }
 
-        /// A copy of the current disk, for a later `loseDisk`.
+        /// A copy of the current history without the claims, for a later `loseDisk`.
         var copy: Disk { Disk(claims: [:], history: history, reading: history.latestReading ?? .min) }
     }
 
@@ -126,8 +128,8 @@ struct ClaimHistoryModelTests {
         private var copy: Store.Disk?
         /// The note that a backup has.
         private var backup: (until: Int64, loss: HistoryLoss)?
-        /// The readings around which the loss of the last restore is known, and the clock's smallest distance from the monotonic
-        /// clock since the last of them.
+        /// The readings around which the loss of the last restore is known, the true time of the last of them, and the clock's
+        /// smallest distance from the monotonic clock since then.
         private var restored: (at: Int64, readings: [Int64], distance: Int64)?
         /// The number of requests that were accepted before the last restore.
         private var lostCount = 0
@@ -222,14 +224,14 @@ struct ClaimHistoryModelTests {
             }
             pass([0, 1, 30, 700].randomElement(using: &numbers) ?? 0)
             happen("the store starts over")
-            // A clock before the backup is refused.
+            // A restore with a clock before the backup is refused, so this clock is corrected first.
             if wall < backup.until - 60 { setError(0) }
             store.restore(backup, now: wall, monotonic: monotonic)
             (restored, lostCount) = ((trueTime, [wall], wall - monotonic), accepted.count)
             copy = nil
         }
 
-        /// Reads the clock, as the store does before each answer.
+        /// Notes the clock's reading. The store reads the clock before each answer.
         private mutating func readClock() {
             if error != 0 { incidents.append((wall, trueTime)) }
             guard let known = restored else { return }
@@ -241,8 +243,8 @@ struct ClaimHistoryModelTests {
             }
         }
 
-        /// Whether a request may be accepted twice: the lost store had accepted it, and the clock was never near its date since the
-        /// restore. Nothing in the machine says that it was accepted.
+        /// Whether a request may be accepted twice: the lost store had accepted it, and its date is near none of the readings
+        /// around which the loss is known. Nothing in the machine says that it was accepted.
         private func isUnknown(_ number: Int) -> Bool {
             guard number < lostCount, let restored else { return false }
             return !restored.readings.contains {
@@ -319,8 +321,9 @@ struct ClaimHistoryModelTests {
         #expect(model.claimed > 50 && model.replays > 50, "\(model.claimed) claimed, \(model.replays) replays")
     }
 
-    /// The store starts over with hardly more than a note up to a minute old, of a correct or wrong reading. The clock may be
-    /// wrong for a long time, by changing errors, and may become wrong or correct while the store is down.
+    /// If the disk is lost, the store starts over from a note of a correct or wrong reading, and sometimes from an earlier copy of
+    /// its history. The clock may be wrong for a long time, by changing errors. It may become wrong or correct while the store is
+    /// down.
     @Test(arguments: 1...200 as ClosedRange<UInt64>)
     func `no request is accepted twice if faults follow each other`(_ seed: UInt64) {
         var model = Model(seed: seed)
@@ -339,7 +342,7 @@ struct ClaimHistoryModelTests {
         #expect(model.claimed > 20 && model.replays > 20, "\(model.claimed) claimed, \(model.replays) replays")
     }
 
-    /// The backup is older than all that matters, and the clock is often behind when it is restored.
+    /// The store starts over with only the note of a backup. The clock may be wrong at the restore, and may step after it.
     @Test(arguments: 1...200 as ClosedRange<UInt64>)
     func `after a restore, no request is accepted twice once the clock has stepped ahead`(_ seed: UInt64) {
         var model = Model(seed: seed)
@@ -366,7 +369,7 @@ struct ClaimHistoryModelTests {
             let history = ClaimHistory(
                 loss: HistoryLoss(
                     around: [reading...reading], clocksApart: ClaimHistory.nodesApart, lease: ClaimHistory.lease))
-            // The new server's clock is within the tolerance of the second node's, the former server's within that of the first.
+            // Each node's clock is within the tolerance of the store's clock, so two nodes differ by at most twice the tolerance.
             let lossByFirst = reading + .random(in: -2 * tolerance...2 * tolerance, using: &numbers)
             let madeAt = lossByFirst + Int64.random(in: -900...ClaimHistory.lease, using: &numbers)
             let date = madeAt + Int64.random(in: -600...window, using: &numbers)

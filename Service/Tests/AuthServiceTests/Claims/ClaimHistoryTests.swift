@@ -44,7 +44,7 @@ struct ClaimHistoryTests {
         _ window: Int64, _ last: Int64
     ) {
         history.loseAll(around: UnixTime(10_000))
-        // The claims of these dates have expired and are gone too, so they must not seem free if the clock falls back.
+        // The claims of dates before 9340 have expired and are gone too, so they must not seem free if the clock falls back.
         #expect(refusal(9339, window: window) == .expired)
         #expect(refusal(9340, window: window) == .historyLost(retryAfter: last - 9340 + 1))
         #expect(refusal(last, window: window) == .historyLost(retryAfter: 1))
@@ -110,7 +110,7 @@ struct ClaimHistoryTests {
         #expect(refusal(10_300, at: 10_002) == .historyLost(retryAfter: 1))
         #expect(refusal(10_301, at: 10_002) == nil)
         #expect(refusal(9342, at: 9900) != nil && refusal(9339, at: 9900) == .expired)
-        // The claims of that year are dropped, so their dates are refused when the clock reaches them.
+        // The claims made at the wrong reading are dropped, so their dates are refused when the clock reaches them.
         #expect(refusal(10_000 + year) == .historyLost(retryAfter: 61))
     }
 
@@ -190,7 +190,7 @@ struct ClaimHistoryTests {
         for reading in history.clock.summary { _ = clock.note(reading.wall, monotonic: reading.monotonic) }
         again.resume(clock)
         #expect(again == history)
-        // After a reboot, the last reading is the current time.
+        // After a reboot, the last reading is used as the current time.
         again.restart(monotonic: 3)
         #expect(again.read(20_100, monotonic: 3) == .ahead)
         #expect(again.read(20_000, monotonic: 4) != .steady)
@@ -261,7 +261,7 @@ struct ClaimHistoryTests {
         history.startingOver(after: [5000], now: now, monotonic: monotonic, isRestored: true)
     }
 
-    /// Whether a request of each date is refused.
+    /// Whether a request of each date is refused because of a loss.
     private func areLost(_ dates: [Int64], in history: ClaimHistory) -> [Bool] {
         dates.map { history.retryAfter(timestamp: UnixTime($0), futureWindow: 60) != nil }
     }
@@ -298,7 +298,7 @@ struct ClaimHistoryTests {
             return
         }
         #expect(areLost([12_940, 13_900, 13_901, 90_300], in: restored) == [true, true, false, true])
-        // From now on, the clock stays correct.
+        // The later step is not soon after the restore, so it does not repeat the loss.
         _ = restored.read(15_000, monotonic: 1402)
         _ = restored.read(16_000, monotonic: 1403)
         #expect(areLost([16_000], in: restored) == [false])

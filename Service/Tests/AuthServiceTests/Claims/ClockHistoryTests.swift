@@ -164,7 +164,7 @@ struct ClockHistoryTests {
         for step in Int64(1)...300 {
             let isJump = Int.random(in: 0..<20, using: &numbers) == 0
             error += isJump ? .random(in: 6...40, using: &numbers) : .random(in: -2...2, using: &numbers)
-            // The steps are larger than the changes of the error, so each reading is later than the previous one.
+            // The error falls by at most 2 s in a step of 10 s, so each reading is later than the previous one.
             _ = note(step * 10, error: error)
             var again = ClockHistory()
             for reading in clock.summary { _ = again.note(reading.wall, monotonic: reading.monotonic) }

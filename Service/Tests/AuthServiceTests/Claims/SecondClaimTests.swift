@@ -12,13 +12,14 @@ struct SecondClaimTests {
         #expect(SecondClaim.unclaimedEnd(mark: .max) == .max)
     }
 
-    /// The claims that a node without second claims made at the last moment of its lease.
+    /// The latest date is that of a claim made at the last moment of the node's lease.
     @Test func `after the settling time, everything that a node without second claims accepted is dated in the past`() {
         let latest = ClaimHistory.lease + ClaimHistory.clockTolerance + SignaturePolicy.maximumFutureWindow
         #expect(latest < SecondClaim.settling)
     }
 
-    /// With the widest window, each date of the whole interval is refused or looked up, and no other date is.
+    /// Each date that the whole loss refuses is refused or looked up. Dates that it does not refuse with the widest window
+    /// are neither.
     @Test(arguments: 1...30 as ClosedRange<UInt64>)
     func `a shortened loss leaves no date of its intervals to Redis alone`(_ seed: UInt64) {
         var numbers = SeededNumbers(seed: seed)

@@ -11,9 +11,9 @@ struct AppleWorld {
     let authority: AppleAuthority
     /// The app, as attestations name it.
     var app = AppleApp(appID: "\(World.team).\(World.appID)")
-    /// The system of phones created later. Before version 27 it appends no extension map.
+    /// The system of phones created later. A system before version 27 appends no extension map.
     var system = AppleSystem.iOS("27.0.1")
-    /// The members of the app's record, for changes to some of them.
+    /// The record's member `ios`, which `change` keeps.
     let members: [String: JSONValue]
 
     init(_ record: [String: JSONValue] = [:], ios: [String: JSONValue] = [:]) async throws {
@@ -72,7 +72,7 @@ struct AppleWorld {
         try phone(by: authority).assert(&key, clientDataHash: hash)
     }
 
-    /// An assertion of a phone that appends no map, over `map` and the hash. The map is moved behind the 37 bytes of
+    /// A forged assertion: a phone that appends no map signs over `map` and the hash. Then `map` is moved behind the 37 bytes of
     /// authenticator data.
     func forgedAssertion(_ key: inout AppleAttestKey, over hash: [UInt8], moving map: [UInt8]) throws -> [UInt8] {
         var options = AppleAssertionOptions()

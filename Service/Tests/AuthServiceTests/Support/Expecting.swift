@@ -23,7 +23,7 @@ func expect(
     return refusal
 }
 
-/// Runs one task for each element, and returns the refusal of each; nil if it succeeded.
+/// Runs one task for each element. Returns their refusals in the order in which the tasks end; nil for a task that succeeded.
 func concurrently<Element: Sendable>(
     _ elements: [Element], _ attempt: @escaping @Sendable (Element) async throws -> some Any
 ) async throws -> [Refusal?] {

@@ -17,7 +17,7 @@ final class TestClock: ServiceClock, @unchecked Sendable {
     func stepBack(_ seconds: Int64) { lock.withLock { time = time - seconds } }
 }
 
-/// The same bytes in every run.
+/// Random bytes that are the same in every run with the same seed.
 final class SeededRandom: RandomSource, @unchecked Sendable {
     // Unchecked: the lock guards the generator.
     private let lock = NSLock()

@@ -26,7 +26,7 @@ struct RequestDraft {
     var body = Array(#"{"a":1}"#.utf8)
     var scheme = SignatureScheme.one
     var origin = "https://api.example.com"
-    /// How far the device's clock is ahead.
+    /// How far the device's clock is ahead, in seconds.
     var ahead: Int64 = 0
     var nonce: RequestNonce?
     /// The app and the device in the headers, if they are not the device's own.
@@ -122,7 +122,7 @@ struct SentRequest: Sendable {
 }
 
 extension AuthService {
-    /// Verifies a request to one of the service's own routes. The listener parses it first.
+    /// Parses a request to one of the service's own routes, as the listener does, and judges it.
     func judge(_ request: SentRequest, for operation: Operation) async throws -> Judgement {
         let incoming: IncomingRequest
         do {
@@ -131,7 +131,7 @@ extension AuthService {
         return await judge(incoming, for: operation)
     }
 
-    /// Accepts a request to one of the service's own routes.
+    /// Judges a request to one of the service's own routes. Returns it as verified, or throws the refusal.
     func authenticate(_ request: SentRequest, for operation: Operation) async throws -> VerifiedRequest {
         try await judge(request, for: operation).get()
     }

@@ -6,7 +6,8 @@ import Foundation
 import PlayIntegrity
 import StrictJSON
 
-/// A Google that decodes tokens, or does not answer. A token is its own verdict, base64url without a dot, like standard tokens.
+/// A Google that decodes tokens, or does not answer. Unless `decodesTokens(of:)` was called, a token is its own verdict, base64url
+/// without a dot, like standard tokens.
 final class TestGoogle: EvidenceProviders, @unchecked Sendable {
     // Unchecked: the lock guards all variables.
     private let lock = NSLock()
@@ -32,10 +33,10 @@ final class TestGoogle: EvidenceProviders, @unchecked Sendable {
     func neverAnswer(_ token: String) { lock.withLock { _ = unsure.insert(token) } }
     func goAway() { lock.withLock { away = true } }
     func comeBack() { lock.withLock { (away, hangs) = (false, false) } }
-    /// Does not return from a request until `comeBack`.
+    /// Does not return from a request to decode a token until `comeBack`, or until the task is canceled.
     func neverReturn() { lock.withLock { hangs = true } }
     func whenAsked(_ observer: @escaping @Sendable () -> Void) { lock.withLock { self.observer = observer } }
-    /// The number of requests.
+    /// The number of requests to decode a token.
     var questions: Int { lock.withLock { asked } }
 
     func decode(_ token: String, package: String, for caller: IntegrityCaller) async -> DecodeOutcome {

@@ -75,7 +75,8 @@ struct World {
             clock: clock, random: random)
     }
 
-    /// Another node over the same stores. It is not notified of the first node's changes.
+    /// Another node over the same stores. It is not notified of the first node's changes. Unless the nodes share limits, it
+    /// has the default protection settings.
     func anotherNode(origin: String? = nil) throws -> AuthService {
         try Self.node(
             stores, clock, random, google, origin: origin, limits == nil ? ProtectionSettings() : settings, limits)
@@ -114,7 +115,7 @@ struct World {
         try #require(added)
     }
 
-    /// Changes the app as an operator does.
+    /// Replaces the app's record by `World.record(members)`, as an operator does.
     func change(_ members: [String: JSONValue]) async throws {
         let changed = try await service.apps.change(try Self.record(members), actor: "test")
         try #require(changed)
@@ -138,7 +139,7 @@ struct World {
         try await service.issueChallenge(ChallengeRequest(appID: AppID(app), purpose: purpose), http()).challenge
     }
 
-    /// A registration with a development proof, or with the proof that `proof` returns.
+    /// A registration with the proof that `proof` returns; nil: with a development proof.
     func enrolment(
         _ key: P256.Signing.PrivateKey, app: String = appID, platform: Platform = .ios, challenge: [UInt8]? = nil,
         proof: ((BindingNonce) throws -> String?)? = nil, proving: Bool = true
@@ -160,7 +161,7 @@ struct World {
         try await (node ?? service).register(request, http(headers))
     }
 
-    /// A device that a development proof registered.
+    /// Registers a device with a development proof.
     func device(_ app: String = appID, platform: Platform = .ios) async throws -> TestDevice {
         let key = P256.Signing.PrivateKey()
         let answer = try await register(try await enrolment(key, app: app, platform: platform))
@@ -174,7 +175,7 @@ struct World {
 
     // MARK: Requests
 
-    /// A request to another service, signed under scheme 1.
+    /// A signed request. By default, it is to another service, under scheme 1.
     func signed(_ device: TestDevice, _ draft: RequestDraft = RequestDraft()) throws -> SentRequest {
         try draft.signed(by: device, at: clock.now, random: random, address: address)
     }

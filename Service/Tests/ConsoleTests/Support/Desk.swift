@@ -50,7 +50,7 @@ struct Desk {
         try #require(try await service.apps.add(AppRecord(JSONFields(.object(record))), actor: "test"))
     }
 
-    /// A credential. Returns its id and its text.
+    /// Creates a credential, and returns its id and its text.
     func credential(
         _ role: CredentialRole, apps: [String] = [], name: String = "test", life: Int64 = 90 * 86_400
     ) async throws -> (id: String, text: String) {
@@ -93,7 +93,7 @@ struct Desk {
     }
 }
 
-/// A browser at the console, with one cookie and the forms of its pages.
+/// A browser at the console. It keeps the cookie of the session.
 final class Browser {
     let desk: Desk
     var cookie: String?
@@ -127,7 +127,7 @@ final class Browser {
         return await post(path, fields + [("token", token)] + (version.map { [("tag", $0)] } ?? []))
     }
 
-    /// The version that a change's page shows; nil: none.
+    /// The version in the form of a change's page; nil if there is none.
     func version(at path: String) async -> String? {
         let form = await get(path).text.components(after: "class=\"change\"").map { String($0) }
         let value = form?.components(after: "name=\"tag\" value=\"").map { String($0.prefix { $0 != "\"" }) }

@@ -4,7 +4,7 @@ struct FormFields {
 
     /// - Parameters:
     ///   - page: the page.
-    ///   - marker: an attribute of the form. The forms of a draft have the one of the default.
+    ///   - marker: an attribute of the form. The default is an attribute of each form with a draft.
     init(_ page: String, with marker: String = "autocomplete=\"off\"") {
         guard let rest = page.components(after: marker) else { return }
         let text = rest.firstRange(of: "</form>").map { rest[..<$0.lowerBound] } ?? rest

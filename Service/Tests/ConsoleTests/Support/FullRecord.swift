@@ -5,7 +5,7 @@ import StrictJSON
 
 /// App records for tests of the form.
 enum FullRecord {
-    /// A record in which no member has its default, also of those with lists and objects.
+    /// A record in which no member has its default. This includes the members with lists and objects.
     static func json(_ app: String) -> JSONValue {
         let digest = Base64.url.encode([UInt8](repeating: 0x11, count: 32))
         let key = DevicePublicKey(P256.Signing.PrivateKey().publicKey).base64

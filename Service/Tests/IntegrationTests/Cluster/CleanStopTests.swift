@@ -2,7 +2,7 @@ import Foundation
 import StrictJSON
 import Testing
 
-/// The log of a node on PostgreSQL and Redis at its stop.
+/// The log of a node on PostgreSQL, with and without Redis, at its stop.
 @Suite(.serialized) struct CleanStopTests {
     @Test(arguments: [true, false]) func `a clean stop logs a last head and no error`(hasRedis: Bool) async throws {
         let folder = try TemporaryFolder()

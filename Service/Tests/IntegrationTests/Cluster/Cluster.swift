@@ -2,7 +2,8 @@ import Foundation
 import StoreServers
 import Testing
 
-/// Two nodes on one PostgreSQL and, optionally, one Redis, with clients that use both nodes at once.
+/// The stores of a cluster: one PostgreSQL and, optionally, its replica and one Redis. Starts nodes on them, and runs clients that
+/// use all nodes at once.
 final class Cluster: Sendable {
     let postgresql: PostgreSQLServer
     /// The synchronous replica of PostgreSQL: acknowledged changes are on its disk, too.
@@ -11,11 +12,12 @@ final class Cluster: Sendable {
     let fixture: ServiceFixture
     let history = History()
 
-    /// The longest time between the return of a store that kept its data and its next use.
+    /// The longest time from the return of a store that kept its data until each node accepts a request again.
     static let recovery: Duration = .seconds(5)
-    /// As `recovery`, after Redis lost its claims and PostgreSQL kept its data: 6 s, with time for a busy machine.
+    /// As `recovery`, after Redis lost its claims and PostgreSQL kept its data, or after `keeper set`: 6 s, plus time for a busy
+    /// machine.
     static let afterLoss: Duration = .seconds(20)
-    /// As `recovery`, after another store became the keeper: 65 s and the app's window, with time for a busy machine.
+    /// As `recovery`, after nodes took over from an unused keeper: 65 s and the app's future window, plus time for a busy machine.
     static let afterChange: Duration = .seconds(110)
 
     private static let serviceKey = [
@@ -30,8 +32,8 @@ final class Cluster: Sendable {
     ///   - hasRedis: whether claims are in a Redis; otherwise everything is in PostgreSQL.
     ///   - sentinels: the Sentinels that watch the Redis; nil: none.
     ///   - hasReplica: whether PostgreSQL has a synchronous streaming replica.
-    ///   - futureWindow: the app's future window. If it is long enough, clients date some requests so far ahead that PostgreSQL keeps
-    ///     their claims too. If it is short, the service accepts again soon after a change of the keeper.
+    ///   - futureWindow: the app's future window in seconds. If it is long enough, clients date some requests so far ahead that
+    ///     PostgreSQL keeps their claims too. If it is short, the service accepts again soon after a change of the keeper.
     init(
         hasRedis: Bool = true, sentinels: Sentinels? = nil, hasReplica: Bool = false, futureWindow: Int = 5
     ) async throws {
@@ -74,12 +76,12 @@ final class Cluster: Sendable {
         try await fixture.start(environment: environment)
     }
 
-    /// A node on a given port whose claims this Redis keeps; nil: PostgreSQL keeps them.
+    /// A node on `port` (0: a free one) that is configured with this Redis; nil: with PostgreSQL alone.
     func node(redis: RedisProcess?, port: Int = 0) async throws -> RunningService {
         try await fixture.start(stores: Self.stores(database, postgresql, redis), port: port)
     }
 
-    /// A node whose devices are only in this PostgreSQL, which may be the primary or the replica.
+    /// A node that connects only to this PostgreSQL, which may be the primary or the replica.
     func node(on server: PostgreSQLServer) async throws -> RunningService {
         try await fixture.start(stores: Self.stores(database, server, redis))
     }
@@ -97,8 +99,8 @@ final class Cluster: Sendable {
         ["--postgresql", url(database, [postgresql.port])] + (redis.map { ["--redis", $0.url] } ?? [])
     }
 
-    /// A node that reaches its stores through these networks. The address of Redis is part of the keeper's name, so all nodes
-    /// of a test share the network to it.
+    /// A node that reaches its stores through these networks; without one, PostgreSQL directly. The address of Redis is part of
+    /// the keeper's name, so all nodes of a test share the network to Redis.
     func node(postgresql: FaultyNetwork? = nil, redis: FaultyNetwork) async throws -> RunningService {
         try await fixture.start(stores: [
             "--postgresql", Self.url(database, [postgresql?.port ?? self.postgresql.port]),
@@ -130,7 +132,7 @@ final class Cluster: Sendable {
         }
     }
 
-    /// Waits until each node has accepted a request that was sent after this call.
+    /// Waits until each node has accepted a request that was sent after this call. Records a problem at the `limit`.
     func awaitAcceptance(by nodes: [RunningService], within limit: Duration) async throws {
         let start = ContinuousClock.now
         for node in nodes.indices {

@@ -3,8 +3,8 @@ import Crypto
 import Foundation
 import StrictJSON
 
-/// One of many clients of a cluster whose nodes and stores fail. It uses every node in turn, sends requests twice, and records
-/// all answers.
+/// One of many clients of a cluster whose nodes and stores fail. It uses nodes at random, sends some requests more than once, and
+/// records the answers.
 struct ClusterClient: Sendable {
     private var devices: [LoadClient.Known] = []
     private var accepted: [(request: WireRequest, name: String, device: Int, at: ContinuousClock.Instant)] = []
@@ -15,7 +15,8 @@ struct ClusterClient: Sendable {
     /// too.
     private let mostAhead: Int64
     private(set) var tally = LoadClient.Tally()
-    /// The number of acts that got 503 or no answer.
+    /// The number of failed registrations, and of 503 or missing answers to other acts. Replays, and requests of revoked devices,
+    /// do not count.
     private(set) var unanswered = 0
 
     private static let maximumDevices = 30
@@ -65,7 +66,7 @@ struct ClusterClient: Sendable {
         devices.append(LoadClient.Known(device: device))
     }
 
-    /// Two keys use the same challenge at two nodes concurrently.
+    /// Registers a new key at each node concurrently, all with the same challenge.
     private mutating func raceForChallenge(_ nodes: [RunningService]) async {
         guard let challenge = await DevelopmentDevice.challenge(port: nodes[anyNode(nodes)].port) else {
             return unanswered += 1
@@ -230,7 +231,7 @@ struct ClusterClient: Sendable {
         }
     }
 
-    /// Finds out whether a rotation without an answer took place.
+    /// Finds out whether a rotation that got 503 or no answer took place.
     private mutating func settleRotation(_ index: Int, _ node: RunningService) async {
         guard let new = devices[index].perhapsRotatedTo else { return }
         var after = devices[index].device

@@ -7,7 +7,7 @@ import Testing
 
 /// Two nodes under load while their stores, or the nodes themselves, fail. The test judges the history of all answers.
 ///
-/// `CLUSTER_EVERY_FAULT=1` adds faults that take a minute or more.
+/// `CLUSTER_EVERY_FAULT=1` adds faults, and pauses a node for a minute.
 @Suite(.serialized) struct ClusterTests {
     private static let hasTime = ProcessInfo.processInfo.environment["CLUSTER_EVERY_FAULT"] != nil
 
@@ -28,8 +28,8 @@ import Testing
         await cluster.judge(clients, nodes)
     }
 
-    /// After the loss, nodes at once accept requests that are dated far ahead. Some seconds later they also accept requests that are
-    /// dated now. The test waits for both, so that clients replay both kinds.
+    /// After the loss, nodes at once accept requests that are dated far ahead. Some seconds later they also accept requests that
+    /// are dated now. The test waits for both, so that clients replay both kinds.
     @Test(arguments: hasTime ? [false, true] : [true])
     func `Redis is killed and comes back, with its data and without`(isEmpty: Bool) async throws {
         let cluster = try await Cluster(futureWindow: 60)
@@ -267,7 +267,7 @@ import Testing
         for network in [postgresql, redis] { network.close() }
     }
 
-    /// The node still has its claims and its cached devices. It only misses revocations.
+    /// The node still reaches its claims, and has cached devices. It does not learn of revocations.
     @Test func `a node is partitioned from PostgreSQL alone`() async throws {
         let cluster = try await Cluster()
         let (postgresql, redis) = try networks(cluster)

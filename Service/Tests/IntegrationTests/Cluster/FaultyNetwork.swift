@@ -1,7 +1,7 @@
 import Foundation
 import StoreServers
 
-/// The network between one node and one store: a proxy that withholds bytes, delays them, or closes connections.
+/// The network between nodes and one store: a proxy that withholds bytes, delays them, or closes connections.
 ///
 /// Withheld bytes arrive late and in order, as TCP delivers retransmitted data.
 ///
@@ -11,7 +11,7 @@ final class FaultyNetwork: @unchecked Sendable {
         case calm
         /// Each piece is delayed by this time, in each direction.
         case slow(Duration)
-        /// One piece in twenty is retransmitted, which takes 200 ms. One in two hundred ends its connection.
+        /// About one piece in twenty is delayed by 200 ms, as by a retransmission. One in two hundred ends its connection.
         case lossy(seed: UInt64)
         /// No bytes arrive, in either direction. New connections are accepted and stay silent.
         case partitioned
@@ -40,7 +40,7 @@ final class FaultyNetwork: @unchecked Sendable {
         Thread.detachNewThread { [self] in accept() }
     }
 
-    /// Ends every connection.
+    /// Stops accepting connections. Ends each connection when its next bytes arrive.
     func close() {
         condition.withLock {
             isOver = true

@@ -17,7 +17,7 @@ actor History {
         let isAccepted: Bool
     }
 
-    /// A store's outage: from a time when the store was certainly unavailable to its return.
+    /// A store's outage: from a time when the store was certainly unavailable to its return. `until` is nil before the return.
     struct Outage: Sendable {
         let what: String
         /// The node that lost the store; nil: every node.
@@ -34,10 +34,10 @@ actor History {
 
     func used(_ use: Use) { uses.append(use) }
 
-    /// A registration with this challenge was accepted.
+    /// Records that a registration with this challenge was accepted.
     func took(_ challenge: String) { challenges[challenge, default: 0] += 1 }
 
-    /// The revocation was acknowledged now.
+    /// Records that the device's revocation was acknowledged now.
     func revoked(_ device: String) { revocations[device] = revocations[device] ?? .now }
 
     func problem(_ text: String) { problems.append(text) }

@@ -5,7 +5,7 @@ import StoreServers
 import StrictJSON
 import Testing
 
-/// Nodes whose claims move from one store to another, while clients send replays.
+/// Nodes whose claims move from one store to another, while clients send replays, and a node without PostgreSQL.
 ///
 /// `CLUSTER_EVERY_FAULT=1` adds tests that wait for the end of a loss of history.
 @Suite(.serialized) struct KeeperTests {

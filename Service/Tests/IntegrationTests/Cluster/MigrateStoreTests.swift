@@ -20,7 +20,7 @@ import Testing
     private static let keyWithoutDevice =
         "PRAGMA foreign_keys = OFF; INSERT INTO keys VALUES ('t', '2e7b4c1a-0000-4000-8000-000000000000', 'current')"
 
-    /// The service key of the SQLite deployment, in the environment of the nodes.
+    /// The environment of a node on PostgreSQL: its URL, and the service key of the SQLite deployment.
     private func environment(_ url: String) throws -> [String: String] {
         let key = try String(contentsOfFile: database + ".key", encoding: .utf8)
         return [

@@ -13,7 +13,7 @@ final class RedisProcess: @unchecked Sendable {
 
     /// - Parameters:
     ///   - port: a free port.
-    ///   - arguments: the arguments of redis-server.
+    ///   - arguments: more arguments of redis-server.
     init(port: Int, arguments: [String] = []) async throws {
         self.port = port
         folder = try TemporaryFolder()
@@ -25,7 +25,7 @@ final class RedisProcess: @unchecked Sendable {
         try await start()
     }
 
-    /// Starts a Sentinel that watches `main`, with a quorum of two.
+    /// Starts a Sentinel that watches `master` under the name `main`, with a quorum of two.
     init(port: Int, watching master: RedisProcess) async throws {
         self.port = port
         folder = try TemporaryFolder()

@@ -30,8 +30,8 @@ import Testing
             ["credentials", "create", "--role", "admin"],
         ] {
             let result = try await Binary.run(arguments + ["--config", config], in: folder.url)
-            // Two commands succeed with such a file: `config show`, and `credentials`, which opens only the store and does not
-            // read Apple's key.
+            // If only Apple's key is faulty, two commands succeed: `config show`, and `credentials`, which opens only the store and
+            // does not read that key.
             let isShown = arguments == ["config", "show"] && text.contains("apple_team_id")
             let makesOne = arguments.first == "credentials" && text.contains("apple_team_id")
             #expect(result.status != 0 || isShown || makesOne, "\(arguments) \(result.output)")

@@ -3,7 +3,7 @@ import Glibc
 import StrictJSON
 import Testing
 
-/// Pipes, named pipes and devices in place of the files that a command line names.
+/// Pipes, devices, folders and links in place of the files that a command line names.
 @Suite(.serialized) struct `Kinds of files` {
     let folder: TemporaryFolder
 

@@ -4,7 +4,7 @@ import StrictJSON
 import SynheartAuth
 import Testing
 
-/// The commands in the README and the help work as written, in order, in one folder.
+/// The first commands of the help and of `docs/backend.md` work in order, in one folder.
 @Suite(.serialized) struct `First use` {
     let folder: TemporaryFolder
 
@@ -19,7 +19,7 @@ import Testing
         try Data(example.output.utf8).write(to: folder.url.appendingPathComponent("app.json"))
         #expect(try await run("apps add --file app.json").status == 0)
         let service = try await RunningService(database: folder.path("synheart-auth.sqlite"))
-        // The README uses port 8080, which another service on this machine may use.
+        // `docs/backend.md` uses port 8080, which another service on this machine may use.
         let registered = try await run("device register --url \(service.publicURL)")
         #expect(registered.status == 0, "\(registered.errors)")
         let signed = try await run("device sign")

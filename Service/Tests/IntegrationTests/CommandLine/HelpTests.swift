@@ -2,9 +2,9 @@ import AuthServer
 import Foundation
 import Testing
 
-/// The examples in `--help` run as written.
+/// The examples in `--help` are valid command lines, and `--help` prints them as written.
 @Suite(.serialized) struct `Help` {
-    /// The words of each example in a text, from `synheart-auth` to the end of its command.
+    /// The words of each example in a text, from the one after `synheart-auth` to the end of its command.
     private static func examples(_ text: String) -> [[String]] {
         // A backslash continues a line.
         text.replacing(/\\\n */, with: "").split(separator: "\n").flatMap { line -> [[String]] in

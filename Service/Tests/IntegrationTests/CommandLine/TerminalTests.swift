@@ -2,7 +2,7 @@ import Foundation
 import StrictJSON
 import Testing
 
-/// Control sequences in text from records, devices and services do not reach the terminal.
+/// Control sequences in names and arguments do not reach the terminal.
 @Suite(.serialized) struct `Terminal` {
     let folder: TemporaryFolder
     /// Sets the window title and clears the screen, with a C1 control, a line separator and a direction override.

@@ -3,7 +3,7 @@ import Foundation
 import StrictJSON
 import Testing
 
-/// `synheart-auth proxy`: the requests that reach the backend, and the phone's answers.
+/// `synheart-auth proxy`: the requests that reach the backend, and the answers that the phone gets.
 @Suite struct `The proxy` {
     let folder: TemporaryFolder
 

@@ -11,7 +11,7 @@ final class RecordingBackend: @unchecked Sendable {
         var body: [UInt8] = []
         /// Whether its last byte arrived.
         var isComplete = false
-        /// Whether its connection ended before the answer was sent.
+        /// Whether its connection ended before its last byte arrived, or while the backend gave no answer.
         var isAbandoned = false
 
         /// Every value of a header.
@@ -71,7 +71,7 @@ final class RecordingBackend: @unchecked Sendable {
         set { condition.withLock { current = newValue } }
     }
 
-    /// Polls what arrived, for at most 20 seconds.
+    /// Polls until the condition holds for the received requests, for at most 20 seconds. Returns whether it holds.
     func eventually(_ holds: ([Seen]) -> Bool) async -> Bool {
         let deadline = ContinuousClock.now + .seconds(20)
         while ContinuousClock.now < deadline {

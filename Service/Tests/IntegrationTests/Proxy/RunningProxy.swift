@@ -4,7 +4,7 @@ import Foundation
 import StrictJSON
 import Testing
 
-/// A proxy in its own process, in front of a recording backend, with a service and a registered device.
+/// What a proxy needs: a service with a registered device, and a recording backend. Tests start proxies on them.
 struct ProxyFixture: Sendable {
     let service: RunningService
     let backend: RecordingBackend
@@ -127,7 +127,7 @@ final class RunningProxy: Sendable {
         try #require(await WireConnection.exchange(port: port, request), "no answer")
     }
 
-    /// The bytes of a request with another framing of its body.
+    /// The bytes of a request with other framing headers and another body.
     static func bytes(_ request: WireRequest, framing: [String], body: String) -> [UInt8] {
         let lines = request.headers.map { "\($0.0): \($0.1)" } + framing
         let head = ["\(request.method) \(request.target) HTTP/1.1", "Host: 127.0.0.1"] + lines

@@ -3,7 +3,7 @@ import StoreServers
 import StrictJSON
 import Testing
 
-/// Everything that the cases need: the service at its public origin, a gateway in front of a backend, and credentials.
+/// What the cases of `synheart-auth conformance` need: a service with two apps, credentials, and a gateway for a backend.
 struct ConformanceInstallation: Sendable {
     let service: RunningService
     let folder: TemporaryFolder
@@ -12,9 +12,9 @@ struct ConformanceInstallation: Sendable {
 
     static let app = "com.example.staging"
 
-    /// Starts a service.
+    /// Adds two apps and the credentials to a new database, and starts a service on it.
     ///
-    /// - Parameter hasOrigin: whether it is configured for its own URL. If so, it accepts scheme 2 only at that URL.
+    /// - Parameter hasOrigin: whether the service is configured for its own URL. If so, it accepts scheme 2 only at that URL.
     init(in folder: TemporaryFolder, hasOrigin: Bool = false) async throws {
         self.folder = folder
         let example = try await Binary.run(
@@ -23,7 +23,7 @@ struct ConformanceInstallation: Sendable {
             #""assertions_required_on": []"#, with: #""assertions_required_on": ["/v1/pay"]"#
         ).replacing(#""authorities": []"#, with: #""authorities": ["api.example.com"]"#)
         try #require(record.contains("/v1/pay") && record.contains("api.example.com"))
-        // The fixture adds the second app.
+        // The fixture adds the other app, that of `DevelopmentDevice`.
         fixture = try await ServiceFixture(database: folder.path("db.sqlite"))
         let added = try await Binary.run(["apps", "add", "--file", "-"] + fixture.stores, input: record)
         try #require(added.status == 0, "\(added.errors)")
@@ -39,7 +39,8 @@ struct ConformanceInstallation: Sendable {
             environment: hasOrigin ? ["SYNHEART_AUTH_PUBLIC_ORIGIN": "http://127.0.0.1:\(port)"] : [:])
     }
 
-    /// Acts as a gateway: asks about the request as changed by `change`, and forwards the original if the answer is 200.
+    /// Acts as a gateway and its backend: asks about the request as changed by `change`. If the answer is 200, answers as the
+    /// backend. Otherwise returns the refusal.
     func gateway(
         asking change: @escaping @Sendable (ProxiedRequest) -> ProxiedRequest = { $0 }
     ) throws -> MeddlingProxy {

@@ -3,7 +3,7 @@ import Crypto
 import Foundation
 import StrictJSON
 
-/// A device that registers with a development proof. The test builds its requests byte by byte. It uses scheme 1.
+/// A device that registers with a development proof. It builds its requests without the SDK, and signs under scheme 1.
 struct DevelopmentDevice: Sendable {
     let id: DeviceID
     var key: P256.Signing.PrivateKey
@@ -56,12 +56,12 @@ struct DevelopmentDevice: Sendable {
             body: JSONValue.object(body).bytes)
     }
 
-    /// A request signed now.
+    /// A request that is dated `ahead` seconds from now.
     func request(_ route: Route, body: [UInt8] = [], nonce: String? = nil, ahead: Int64 = 0) throws -> WireRequest {
         try request(route.method, route.rawValue, body: body, nonce: nonce, at: Self.now + ahead)
     }
 
-    /// A request signed at this time.
+    /// A request that is dated at this time.
     func request(
         _ method: String, _ path: String, body: [UInt8] = [], nonce: String? = nil, at time: UnixTime
     ) throws -> WireRequest {

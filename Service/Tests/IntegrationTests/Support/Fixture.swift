@@ -2,10 +2,11 @@ import Foundation
 import StrictJSON
 import Testing
 
-/// A database with the app of `DevelopmentDevice`, for services that are killed and restarted.
+/// Stores with an app, by default that of `DevelopmentDevice`, and an admin credential. Tests start services on these stores.
 struct ServiceFixture: Sendable {
-    /// The flags that name the stores. `environment` has the variables that every command needs.
+    /// The flags that name the stores.
     let stores: [String]
+    /// The environment variables that every command needs.
     private let environment: [String: String]
     /// The text of an admin credential.
     let credential: String
@@ -15,7 +16,7 @@ struct ServiceFixture: Sendable {
         try await self.init(stores: ["--database", database])
     }
 
-    /// Adds the app and a credential to these stores.
+    /// Adds the app and an admin credential to these stores.
     init(stores: [String], environment: [String: String] = [:], app: String = DevelopmentDevice.app) async throws {
         (self.stores, self.environment) = (stores, environment)
         let added = try await Binary.run(
@@ -29,7 +30,7 @@ struct ServiceFixture: Sendable {
 
     /// Starts the service with rate limits that a test on one machine does not reach.
     ///
-    /// - Parameter stores: other flags for the same stores.
+    /// - Parameter stores: other flags for the same stores; nil: the flags of this fixture.
     func start(
         stores: [String]? = nil, port: Int = 0, arguments: [String] = [], environment: [String: String] = [:],
         errors: FileHandle? = nil

@@ -10,22 +10,22 @@ struct LoadClient: Sendable {
         enum Revocation: Sendable { case none, asked, acknowledged }
 
         var device: DevelopmentDevice
-        /// The thumbprint of the previous key.
+        /// The thumbprint of the previous key; nil before the first rotation.
         var previousKey: String?
-        /// The new key of a rotation without an answer.
+        /// The new key of a rotation that got 503 or no answer.
         var perhapsRotatedTo: P256.Signing.PrivateKey?
         var revocation = Revocation.none
     }
 
-    /// The numbers of acknowledged operations.
+    /// The numbers of acknowledged operations, of refused replays, and of answers with 503.
     struct Tally: Sendable {
         var registrations = 0
         var rotations = 0
         var revocations = 0
         var accepted = 0
         var refusedReplays = 0
-        /// The number of answers with 503: on a busy machine the disk may be too slow. As without an answer, the client does not
-        /// know whether the operation took effect.
+        /// The number of answers with 503, except to registrations: on a busy machine the disk may be too slow. As without an
+        /// answer, the client does not know whether the operation took effect.
         var unavailable = 0
     }
 
@@ -43,7 +43,7 @@ struct LoadClient: Sendable {
     /// The faults of the service.
     private(set) var problems: [String] = []
     private(set) var tally = Tally()
-    /// The key of a registration without an answer.
+    /// The key of a registration that the service did not confirm.
     private var perhapsRegistered: P256.Signing.PrivateKey?
     private var random: SeededNumbers
     private let fixture: ServiceFixture
@@ -57,7 +57,8 @@ struct LoadClient: Sendable {
 
     // MARK: While the service may die
 
-    /// Registers, rotates, revokes and signs until an answer is missing. Calls `onAnswer` for every answer.
+    /// Registers, rotates, revokes and signs until an answer is missing or a registration fails. Calls `onAnswer` for every other
+    /// operation.
     mutating func run(_ service: RunningService, onAnswer: @Sendable () -> Void) async {
         while await step(service) { onAnswer() }
     }
@@ -65,7 +66,8 @@ struct LoadClient: Sendable {
     /// One operation of a client.
     enum Act: String, Sendable, CaseIterable { case register, rotate, revoke, sign }
 
-    /// Runs one operation with the newest device that is not revoked. Returns whether it was answered.
+    /// Runs one operation with the newest device that is not revoked. Without such a device, registers one. Returns whether the
+    /// operation was answered, or for a registration, whether it was confirmed.
     mutating func act(_ act: Act, _ service: RunningService) async -> Bool {
         guard act != .register, let index = devices.lastIndex(where: { $0.revocation == .none }) else {
             return await register(service)
@@ -215,8 +217,8 @@ struct LoadClient: Sendable {
 
     /// Replays each accepted request, either unchanged or under a new nonce.
     private mutating func replay(_ service: RunningService) async {
-        // Requests of revoked devices, by retired keys, or more than some minutes old are refused before their claims are
-        // checked.
+        // Remove requests of revoked devices, requests by retired keys, and old requests: the service refuses them before it
+        // checks their claims.
         accepted.removeAll { known in
             let device = devices[known.device]
             return device.revocation == .acknowledged || .now - known.at > .seconds(240)

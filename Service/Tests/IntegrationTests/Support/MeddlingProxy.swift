@@ -125,7 +125,7 @@ final class MeddlingProxy: Sendable {
         }
     }
 
-    /// The request on a connection, with a body of either framing.
+    /// Reads a request, with a body of a stated length or in chunks; nil if it is malformed or incomplete.
     private static func read(_ client: Int32) -> ProxiedRequest? {
         var buffer: [UInt8] = []
         let end = Array("\r\n\r\n".utf8)
@@ -149,7 +149,7 @@ final class MeddlingProxy: Sendable {
         return request
     }
 
-    /// The next chunk of a body; empty at its end.
+    /// Reads the next chunk of a body: empty at the end of the body; nil if the chunk is malformed or incomplete.
     private static func chunk(_ client: Int32, _ buffer: inout [UInt8]) -> [UInt8]? {
         let lineEnd = Array("\r\n".utf8)
         while buffer.firstRange(of: lineEnd) == nil { guard more(client, &buffer) else { return nil } }

@@ -12,10 +12,10 @@ enum LostStream: String, CaseIterable, Sendable {
 }
 
 extension Binary {
-    /// Runs a command with closed or broken standard streams.
+    /// Runs a command with closed, full or broken standard streams.
     ///
-    /// - Returns: the exit code, or the negative number of the signal that killed the command; and the output to the other
-    ///   stream.
+    /// - Returns: the exit code, or the negative number of the signal that killed the command; and what it wrote to streams that
+    ///   were not replaced.
     static func run(
         _ arguments: [String], in folder: URL, closedInput: Bool = false, output: LostStream? = nil,
         errors: LostStream? = nil, environment: [String: String] = [:]

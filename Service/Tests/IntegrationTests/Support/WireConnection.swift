@@ -48,7 +48,7 @@ final class WireConnection: @unchecked Sendable {
     /// - Parameters:
     ///   - port: the port of the service.
     ///   - host: the last three bytes of the client's loopback address 127.x.y.z; nil: 127.0.0.1.
-    ///   - seconds: the longest wait for an answer.
+    ///   - seconds: the longest wait of each read and each write.
     init?(port: Int, from host: UInt32? = nil, seconds: Int = 20) {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         guard descriptor >= 0 else { return nil }
@@ -63,7 +63,8 @@ final class WireConnection: @unchecked Sendable {
         guard connected == 0 else { return nil }
     }
 
-    /// Runs after a failed `init` too. A second close there would close a descriptor that another thread has just got.
+    /// Runs after a failed `init` too. So `init` does not close the descriptor: another thread may get its number before a second
+    /// close.
     deinit { close(descriptor) }
 
     private static func withLoopback(

@@ -7,7 +7,7 @@ import Testing
 
 @testable import RequestVerification
 
-/// `docs/vectors/backend.json`.
+/// The vectors for backends, `docs/vectors/backend.json`, and values that all tests share.
 enum BackendVectors {
     static let app = "com.example.app"
     static let device = "123e4567-e89b-42d3-a456-426614174000"
@@ -23,7 +23,7 @@ enum BackendVectors {
         }
     }
 
-    /// Each case begins with a part of a document.
+    /// The documents that were read, cached because every case needs a part of one.
     private static let documents = Locked<[String: JSONFields]>([:])
 
     static func cases(_ fields: JSONFields, _ list: String) throws -> [JSONFields] {

@@ -5,7 +5,7 @@ import StrictJSON
 
 import class Bytes.Locked
 
-/// An auth service on loopback that gives the vectors' answers and shows their faults.
+/// An auth service on loopback that gives the vectors' answers and has the faults that they name.
 final class PlayedService: Sendable {
     private struct State: Sendable {
         var answers: [JSONFields] = []

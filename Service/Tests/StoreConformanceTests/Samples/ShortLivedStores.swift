@@ -1,4 +1,4 @@
-// The samples of StoreConformance's pages. DocumentationTests holds the pages against the files of this folder.
+// The samples of StoreConformance's pages. DocumentationTests compares the pages with the files of this folder.
 
 import AuthContract
 import AuthService
