@@ -44,7 +44,7 @@ import Testing
         if platform == "android" { record = FullRecord.setting(record, ["ios"], nil) }
         let written = try Self.written(record)
         #expect(try Self.afterForm(written) == written)
-        // Without the original, members with their defaults are left out, which means the same.
+        // Without the original, the form leaves out members that have their defaults. The record means the same.
         let short = try RecordForm(Self.fields(RecordForm(written, over: nil))).record(over: nil)
         #expect(try AppRecord(JSONFields(.object(short))) == AppRecord(JSONFields(.object(written))))
         #expect(platform == "full" || short.members.count < written.members.count)

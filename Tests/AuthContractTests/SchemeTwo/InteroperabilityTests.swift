@@ -118,7 +118,8 @@
 
         private static func run(_ arguments: [String], input: [UInt8]) throws -> [UInt8] {
             let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-                .deletingLastPathComponent().appendingPathComponent("Checks/interop/http_message_signatures.py")
+                .deletingLastPathComponent().deletingLastPathComponent()
+                .appendingPathComponent("Checks/interop/http_message_signatures.py")
             let python = ProcessInfo.processInfo.environment["SYNHEART_INTEROP_PYTHON"] ?? "python3"
             let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

@@ -80,7 +80,8 @@ struct LoadClient: Sendable {
     }
 
     private mutating func step(_ service: RunningService) async -> Bool {
-        let live = devices.indices.filter { devices[$0].revocation == .none }
+        // After 503 the device's key is unknown: the rotation may have taken effect.
+        let live = devices.indices.filter { devices[$0].revocation == .none && devices[$0].perhapsRotatedTo == nil }
         guard let index = live.randomElement(using: &random) else { return await register(service) }
         switch Int.random(in: 0..<40, using: &random) {
         case 0..<4 where devices.count < Self.maximumDevices: return await register(service)
