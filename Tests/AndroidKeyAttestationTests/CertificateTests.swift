@@ -8,7 +8,8 @@ import Testing
 @testable import AndroidKeyAttestation
 @testable import AttestationTestKit
 
-/// A certificate written element by element. A test may replace those that are properties. Nothing here checks its signature.
+/// A certificate, written element by element. A test may replace the elements that are properties. No test here checks the
+/// certificate's signature.
 private struct Draft {
     static let ecdsa = DERWriter.sequence(DERWriter.objectIdentifier([1, 2, 840, 10045, 4, 3, 2]))
 

@@ -175,7 +175,8 @@ extension AgainstPostgreSQL {
                 var history = ClaimHistory(
                     loss: HistoryLoss(
                         around: readings.map { $0...$0 }, clocksApart: ClaimHistory.clockTolerance, lease: 0))
-                // Claims that had expired by the clock of any node are lost too.
+                // Each loss replaces `purged_to`. After the last one it is that reading minus the tolerance: claims that had
+                // expired by the clock of every node are lost too.
                 history.recall(purgedTo: readings[2] - ClaimHistory.clockTolerance)
                 let marked = """
                     UPDATE claim_history SET lost_from = '{}', lost_to = '{}', runs_from = '{}', runs_to = '{}',

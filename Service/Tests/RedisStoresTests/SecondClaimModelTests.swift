@@ -32,7 +32,8 @@ struct SecondClaimModelTests {
         var id = -1
         var reading = Int64(0)
         var asked = Int64(-100)
-        /// The node's next steps for the id that it renewed: begin the epoch, and shorten its interval.
+        /// The new id that this node put in the row, and the unclaimed end for its epoch; nil: the epoch is not shortened. Set until
+        /// `goOn` has begun the epoch and, in a second step, shortened it.
         var named: (id: Int, end: Int64?)?
         var began: String?
         /// The request that Redis accepted, before PostgreSQL is asked.

@@ -39,8 +39,8 @@ public struct KeyAttestationTrustAnchors: Sendable {
 
     /// Trusts the keys of these certificates instead of Google's.
     ///
-    /// - Throws: `CHAIN_UNREADABLE`, `CERTIFICATE_MALFORMED` or `SIGNATURE_ALGORITHM_UNSUPPORTED` if the text is no
-    ///   PEM of certificates whose keys may sign.
+    /// - Throws: `CHAIN_UNREADABLE` if the text is not PEM certificates, `CERTIFICATE_MALFORMED` if a certificate cannot be read,
+    ///   `SIGNATURE_ALGORITHM_UNSUPPORTED` if a key is of a kind or size that no verification supports.
     public init(pem text: String) throws(KeyAttestationError) {
         guard let encodings = PEM.blocks(in: text, label: "CERTIFICATE"), !encodings.isEmpty else {
             throw KeyAttestationError(.chainUnreadable, .anchor, "the trust anchors are not PEM")

@@ -2,7 +2,7 @@ internal import Bytes
 public import Crypto
 public import Foundation
 
-/// The result of each verification step for an object. A verification only accepts or refuses.
+/// The result of each verification step for an object. A verification, in contrast, only accepts or refuses the object.
 ///
 /// The audit runs the verifiers' steps in the same order. It accepts nothing: a step whose expected value is missing is skipped
 /// and listed in ``unchecked``. Never register a device because of an audit.

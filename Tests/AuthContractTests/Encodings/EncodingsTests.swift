@@ -62,7 +62,7 @@ import Testing
         }
     }
 
-    /// Each byte string has one text: a text that decodes equals its encoding.
+    /// If a text decodes, encoding the bytes gives the same text.
     @Test func `each byte string has one text`() {
         var random = SeededNumbers(seed: 3)
         let alphabet = Array("AQgw/+-_=Zz \n".utf8)

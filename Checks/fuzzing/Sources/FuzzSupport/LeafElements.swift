@@ -1,6 +1,6 @@
 /// Extension 8.5 or 8.7 of a leaf, with a model of how a verifier must judge it.
 public struct LeafElements {
-    /// The value of an element with a tag that a check reads.
+    /// The content of an element, as the model knows it. `other`: another type, or content that no check reads.
     public enum Value: Equatable {
         case integer(UInt8)
         case octets([UInt8])

@@ -48,7 +48,7 @@ package struct RecordedVerdict: Sendable, Hashable {
 }
 
 extension Verdict.Check {
-    /// The check as a member of `checks`.
+    /// The check as an element of the array `checks`.
     package var json: JSONObject {
         JSONObject([
             ("check", .string(name)), ("outcome", .string(outcome.rawValue)),

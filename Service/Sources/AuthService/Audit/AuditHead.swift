@@ -6,7 +6,7 @@ public import AuthContract
 /// Its text is one word: `audit-head-v1.<sequence>.<unix time>.<hash>.<signature>`, the last two in base64url. The head that
 /// joins an archive to the log begins with `audit-archive-v1`, so that no other head can be used in its place.
 public struct AuditHead: Sendable, Hashable, CustomStringConvertible {
-    /// The kind of end that the head signs.
+    /// Whether the head is the end of the log or of an archive.
     public enum Kind: String, Sendable, Hashable, CaseIterable {
         /// The log, at some time.
         case log = "audit-head-v1"
@@ -14,7 +14,7 @@ public struct AuditHead: Sendable, Hashable, CustomStringConvertible {
         case archive = "audit-archive-v1"
     }
 
-    /// The kind of end that the head signs.
+    /// Whether the head is the end of the log or of an archive.
     public let kind: Kind
     /// The number of the last event; 0 for an empty log.
     public let sequence: Int64

@@ -112,10 +112,10 @@ public enum ClaimOutcome: Sendable, Hashable {
 /// Keeps the claims of accepted signatures, so that no request is accepted twice.
 ///
 /// Guarantees:
-/// - If several callers claim overlapping sets, at most one of them gets `claimed` for each claim. A caller is refused only
-///   if another one got a claim of its set.
-/// - A claim is taken while `now < expiresAt`, even if the process ends in between. The store evicts no claim earlier. It frees a
-///   claim within a minute after that, and keeps any number of live claims.
+/// - If several callers without a common tag claim overlapping sets, at most one of them gets `claimed` for each claim. A caller
+///   gets `taken` only if a claim of its set was taken before.
+/// - A claim is taken while `now < expiresAt`, even if the process ends in between. The store never evicts a live claim: if it is
+///   full, calls throw. It may keep an expired claim for some minutes.
 /// - The caller's `now` decides whether a claim is live, not the store's own clock. `now` may step back: a claim with an
 ///   `expiresAt` no later than that of a claim already purged is `expired`, because the store no longer knows whether it was
 ///   taken.

@@ -13,7 +13,7 @@ final class StoreDatabase: Sendable {
     private struct Keys: Sendable {
         /// Changes are refused unless this key seals; nil: no condition.
         var command: ServiceKeyCheck?
-        /// Sealed writes are refused unless this key is listed; nil: no condition.
+        /// Sealed writes are refused unless this is one of the database's service keys; nil: no condition.
         var service: ServiceKeyCheck?
     }
 

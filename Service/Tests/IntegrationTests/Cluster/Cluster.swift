@@ -99,8 +99,8 @@ final class Cluster: Sendable {
         ["--postgresql", url(database, [postgresql.port])] + (redis.map { ["--redis", $0.url] } ?? [])
     }
 
-    /// A node that reaches its stores through these networks; without one, PostgreSQL directly. The address of Redis is part of
-    /// the keeper's name, so all nodes of a test share the network to Redis.
+    /// Starts a node that reaches its stores through these networks. Without `postgresql`, it reaches PostgreSQL directly. All
+    /// nodes of a test share the network to Redis, because the address of Redis is part of the keeper's name.
     func node(postgresql: FaultyNetwork? = nil, redis: FaultyNetwork) async throws -> RunningService {
         try await fixture.start(stores: [
             "--postgresql", Self.url(database, [postgresql?.port ?? self.postgresql.port]),

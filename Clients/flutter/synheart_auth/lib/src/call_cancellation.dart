@@ -1,4 +1,4 @@
-/// Ends the wait for calls.
+/// Cancels calls: the app no longer waits for their results.
 ///
 /// A cancelled call ends at once with a `CallCancelled`. The operation continues, because other calls may have joined it:
 /// cancelling `registerDevice` does not undo a registration, and a request that `send` signed may arrive.

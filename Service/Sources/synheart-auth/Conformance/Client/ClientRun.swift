@@ -14,7 +14,7 @@ struct ClientRun: Sendable {
     /// The host that the client connects to.
     let host: String
     let service: ClientStage.Service
-    /// The longest time of a start of the command.
+    /// The longest time that one launch of the command may run. Then it is killed.
     let limit: Duration
 
     /// Plays cases concurrently, one at each listener, and reports the results in the order of the cases.
