@@ -155,11 +155,18 @@ let package = Package(
                 x509, asn1,
             ]),
 
+        // What every HTTP client of this package begins with.
+        room(
+            "ClientHTTP", httpClient + http2,
+            tests: [nioPosix, .product(name: "NIOEmbedded", package: "swift-nio")] + httpClient + http2),
+
         // Apple's and Google's services, behind AuthService's protocols.
         room(
             "AttestationProviders",
-            ["AuthService", bytes, contract, appAttest, playIntegrity, keyAttestation, json, crypto, logging]
-                + httpClient,
+            [
+                "AuthService", "ClientHTTP", bytes, contract, appAttest, playIntegrity, keyAttestation, json, crypto,
+                logging,
+            ] + httpClient,
             tests: [
                 helpers, "AuthService", bytes, contract, appAttest, playIntegrity, keyAttestation, json,
                 "StoreConformance",
@@ -169,7 +176,7 @@ let package = Package(
 
         // For other backends: asks the service who signed a request, and verifies tokens offline.
         room(
-            "RequestVerification", [bytes, contract, json, crypto, logging, httpTypes] + httpClient,
+            "RequestVerification", ["ClientHTTP", bytes, contract, json, crypto, logging, httpTypes] + httpClient,
             tests: [helpers, bytes, contract, json, crypto, logging, httpTypes, nioCore, nioPosix]),
         room(
             "RequestVerificationHummingbird",
@@ -221,12 +228,9 @@ let package = Package(
         // A sidecar in front of a backend: it verifies requests before it forwards them.
         room(
             "AuthProxy",
-            ["AuthServer", "AuthService", "RequestVerification", contract, crypto, logging, nioPosix]
-                + hummingbird + httpClient + http2,
-            tests: [
-                "AuthServer", "RequestVerification", contract, logging, nioCore,
-                .product(name: "NIOEmbedded", package: "swift-nio"),
-            ] + http2),
+            ["AuthServer", "AuthService", "ClientHTTP", "RequestVerification", contract, crypto, logging, nioPosix]
+                + hummingbird + httpClient,
+            tests: ["AuthServer", "RequestVerification", contract, logging, nioCore]),
 
         // A phone for development, and the command line.
         room(
@@ -236,7 +240,8 @@ let package = Package(
             .executableTarget(
                 name: "synheart-auth",
                 dependencies: [
-                    "AuthServer", "AuthService", "Console", "AuthProxy", "RequestVerification", "AttestationProviders",
+                    "AuthServer", "AuthService", "Console", "AuthProxy", "ClientHTTP", "RequestVerification",
+                    "AttestationProviders",
                     "SQLiteStores",
                     "PostgreSQLStores", "RedisStores", bytes, contract, json,
                     sdk,

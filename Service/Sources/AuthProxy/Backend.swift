@@ -1,9 +1,9 @@
 internal import AsyncHTTPClient
 internal import AuthContract
+internal import ClientHTTP
 internal import NIOCore
 internal import NIOHTTP1
 internal import NIOPosix
-internal import NIOSSL
 internal import RequestVerification
 
 /// The backend, over kept connections: HTTP/1.1, or HTTP/2 where TLS negotiates it. Redirects are not followed, nothing is
@@ -19,20 +19,15 @@ final class Backend: Sendable {
     init(_ origin: RequestOrigin, timeout: Duration) {
         self.origin = origin
         self.timeout = TimeAmount(timeout)
-        var tls = TLSConfiguration.makeClientConfiguration()
-        tls.minimumTLSVersion = .tlsv12
-        var configuration = HTTPClient.Configuration(tlsConfiguration: tls, redirectConfiguration: .disallow)
+        var configuration = HTTPClient.Configuration.strict
         configuration.timeout.connect = min(.seconds(5), self.timeout)
         configuration.timeout.read = self.timeout
         // Close idle connections before the server does: a request that was just sent on such a connection would be lost. Some
         // servers close them after 2 s.
         configuration.connectionPool.idleTimeout = origin.scheme == .https ? .seconds(30) : .milliseconds(1500)
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = Self.connections
-        configuration.connectionPool.retryConnectionEstablishment = false
         // The default tracer records nothing, and the client would parse each URL a second time for it.
         configuration.tracing.tracer = nil
-        configuration.http1_1ConnectionDebugInitializer = InvalidStatus.refuse
-        configuration.http2StreamChannelDebugInitializer = StreamStatusGuard.add
         client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
     }
 

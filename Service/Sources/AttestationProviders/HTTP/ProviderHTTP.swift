@@ -1,9 +1,9 @@
 internal import AsyncHTTPClient
 package import AuthService
 internal import Bytes
+internal import ClientHTTP
 internal import NIOCore
 internal import NIOHTTP1
-internal import NIOSSL
 
 /// The HTTP client for Apple's and Google's services. It verifies certificates against the system's roots, follows no
 /// redirects, and decompresses nothing. Every exchange is bounded in time and size.
@@ -18,14 +18,10 @@ package final class ProviderHTTP: Sendable {
     /// - Parameter observer: observes each request; nil: no observer.
     package init(observer: (any ProviderObserver)? = nil) {
         self.observer = observer
-        var tls = TLSConfiguration.makeClientConfiguration()
-        tls.minimumTLSVersion = .tlsv12
-        var configuration = HTTPClient.Configuration(tlsConfiguration: tls, redirectConfiguration: .disallow)
+        var configuration = HTTPClient.Configuration.strict
         configuration.timeout.connect = .seconds(5)
         configuration.connectionPool.idleTimeout = .seconds(30)
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 32
-        // The caller retries, because it knows the deadline.
-        configuration.connectionPool.retryConnectionEstablishment = false
         // The observer creates the spans. The client's own spans would be duplicates, and the client would parse each URL
         // again.
         configuration.tracing.tracer = nil

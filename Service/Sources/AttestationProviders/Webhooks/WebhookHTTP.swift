@@ -2,9 +2,9 @@ internal import AsyncHTTPClient
 internal import AuthContract
 package import AuthService
 internal import Bytes
+internal import ClientHTTP
 internal import NIOCore
 internal import NIOHTTP1
-internal import NIOSSL
 
 /// Posts deliveries to receivers. Every attempt is bounded in time. Redirects are not followed, and of a response only the
 /// status is used.
@@ -89,12 +89,9 @@ package final class WebhookHTTP: WebhookTransport {
     }
 
     private func makeClient(_ target: Target) -> HTTPClient {
-        var tls = TLSConfiguration.makeClientConfiguration()
-        tls.minimumTLSVersion = .tlsv12
-        var configuration = HTTPClient.Configuration(tlsConfiguration: tls, redirectConfiguration: .disallow)
+        var configuration = HTTPClient.Configuration.strict
         configuration.timeout.connect = .seconds(5)
         configuration.connectionPool.idleTimeout = .seconds(30)
-        configuration.connectionPool.retryConnectionEstablishment = false
         // Connect to the checked address. The certificate is still verified for the name.
         if target.host != target.address { configuration.dnsOverride = [target.host: target.address] }
         return HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)

@@ -1,8 +1,8 @@
 internal import AsyncHTTPClient
 package import AuthContract
+internal import ClientHTTP
 internal import NIOCore
 internal import NIOHTTP1
-internal import NIOSSL
 
 /// HTTP to the auth service: kept connections, one deadline for each exchange, bounded answers, no redirects, no proxies of the
 /// environment.
@@ -19,16 +19,11 @@ final class ServiceHTTP: Sendable {
     ///   - timeout: the deadline for each exchange.
     ///   - connections: the maximum number of concurrent connections.
     init(timeout: Duration, connections: Int) {
-        var tls = TLSConfiguration.makeClientConfiguration()
-        tls.minimumTLSVersion = .tlsv12
-        var configuration = HTTPClient.Configuration(tlsConfiguration: tls, redirectConfiguration: .disallow)
+        var configuration = HTTPClient.Configuration.strict
         configuration.timeout.connect = .nanoseconds(timeout.wholeNanoseconds)
         configuration.connectionPool.idleTimeout = .seconds(30)
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = connections
-        // The verifier retries: it knows which requests may be repeated.
-        configuration.connectionPool.retryConnectionEstablishment = false
         configuration.httpVersion = .http1Only
-        configuration.http1_1ConnectionDebugInitializer = InvalidStatus.refuse
         client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
         self.timeout = timeout
     }

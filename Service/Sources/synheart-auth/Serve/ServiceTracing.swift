@@ -2,6 +2,7 @@ import AsyncHTTPClient
 import AuthContract
 import AuthServer
 import AuthService
+import ClientHTTP
 import Logging
 import NIOCore
 import NIOHTTP1
@@ -32,9 +33,8 @@ private struct Collector: TraceExporter.Transport {
     /// - Parameter url: the URL to which spans are posted.
     init(_ url: String) {
         self.url = url
-        var configuration = HTTPClient.Configuration(redirectConfiguration: .disallow)
+        var configuration = HTTPClient.Configuration.strict
         configuration.timeout.connect = .seconds(5)
-        configuration.connectionPool.retryConnectionEstablishment = false
         // The export of spans must not create spans.
         configuration.tracing.tracer = nil
         client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)

@@ -1,5 +1,6 @@
 import AsyncHTTPClient
 import AuthContract
+import ClientHTTP
 import NIOCore
 import NIOHTTP1
 import SynheartAuth
@@ -9,10 +10,9 @@ final class LoadTransport: HTTPTransport {
     private let client: HTTPClient
 
     init(concurrency: Int) {
-        var configuration = HTTPClient.Configuration(redirectConfiguration: .disallow)
+        var configuration = HTTPClient.Configuration.strict
         configuration.timeout.connect = .seconds(5)
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = concurrency
-        configuration.connectionPool.retryConnectionEstablishment = false
         client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
     }
 

@@ -1,7 +1,6 @@
 internal import NIOCore
 internal import NIOHPACK
 internal import NIOHTTP2
-internal import RequestVerification
 
 /// Ends a stream of HTTP/2 whose answer has a status that is not a three-digit number from 100 on. The HTTP client would
 /// trap on it.

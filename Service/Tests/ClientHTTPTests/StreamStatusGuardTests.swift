@@ -2,10 +2,9 @@ import NIOCore
 import NIOEmbedded
 import NIOHPACK
 import NIOHTTP2
-import RequestVerification
 import Testing
 
-@testable import AuthProxy
+@testable import ClientHTTP
 
 @Suite("The status of an answer over HTTP/2") struct StreamStatusGuardTests {
     private func channel() throws -> EmbeddedChannel {
