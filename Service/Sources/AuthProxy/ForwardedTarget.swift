@@ -1,10 +1,13 @@
+internal import Foundation
+
 /// The target of a request to the backend.
 enum ForwardedTarget {
     /// The target as a valid URL: characters that RFC 3986 does not allow in a path or a query are escaped, and every server
     /// decodes them to the same text. Everything else stays unchanged, even `//`, `%2F`, `;` and dot segments.
     ///
-    /// - Returns: nil if the target is not a path with an optional query in printable ASCII, or has a `%` without two hexadecimal
-    ///   digits. Servers read such targets in different ways.
+    /// - Returns: nil if the target is not a path with an optional query in printable ASCII, has a `%` without two hexadecimal
+    ///   digits, or has a path that does not decode to UTF-8. Servers read such targets in different ways, and the HTTP client
+    ///   would send `/` in place of the last.
     static func escaped(_ target: String) -> String? {
         let bytes = Array(target.utf8)
         guard bytes.first == UInt8(ascii: "/") else { return nil }
@@ -23,7 +26,10 @@ enum ForwardedTarget {
             default: return nil
             }
         }
-        return String(decoding: escaped, as: UTF8.self)
+        guard let text = String(validating: escaped, as: UTF8.self),
+            text.prefix(while: { $0 != "?" }).removingPercentEncoding != nil
+        else { return nil }
+        return text
     }
 
     private static let digits = Array("0123456789ABCDEF".utf8)
