@@ -1,9 +1,10 @@
 import AuthContract
-import AuthService
 import Crypto
 import StoreConformance
 import StrictJSON
 import Testing
+
+@testable import AuthService
 
 @Suite("Outage of a provider")
 struct ProviderOutageTests {
@@ -187,6 +188,39 @@ struct ProviderOutageTests {
         #expect(try await world.stores.pendingProofs(after: nil, limit: 10).isEmpty)
         await world.service.settlePendingProofs()
         try await world.verify(device)
+    }
+
+    @Test("an old proof that would be refused does not reject a device whose later proof verified")
+    func oldProofOfProvenDevice() async throws {
+        let world = try await World(Self.waiting)
+        let device = try await waitingDevice(world, package: "com.example.evil")
+        world.google.comeBack()
+        await world.stores.fail(.eraseProof)
+        let again = try await enrolment(world, device.key)
+        try await expect(.serviceUnavailable) { try await world.register(again, []) }
+        await world.stores.recover()
+        #expect(try await world.row(device).assurance.app == .playIntegrity)
+        #expect(try await world.stores.pendingProofs(after: nil, limit: 10).count == 1)
+        await world.service.settlePendingProofs()
+        #expect(try await world.row(device).status == .registered)
+        #expect(try await world.stores.pendingProofs(after: nil, limit: 10).isEmpty)
+        try await world.verify(device)
+    }
+
+    @Test("a proof that this node cannot open waits: another node may have sealed it with a newer key")
+    func sealedByAnotherKey() async throws {
+        let world = try await World(Self.waiting)
+        let device = try await waitingDevice(world)
+        let proof = try #require(try await world.stores.pendingProofs(after: nil, limit: 1).first)
+        let sealed = try #require(ServiceKey([UInt8](repeating: 9, count: 32))).seal([1, 2, 3], context: "another")
+        try await world.stores.erasePendingProof(of: device.id)
+        try await world.stores.keep(
+            PendingProof(
+                appID: proof.appID, deviceID: device.id, arrivedAt: proof.arrivedAt, sealedRequest: sealed))
+        world.google.comeBack()
+        await world.service.settlePendingProofs()
+        #expect(try await world.row(device).status == .pending)
+        #expect(try await world.stores.pendingProofs(after: nil, limit: 10).count == 1)
     }
 
     @Test("only the holder of the key can prove a device that waits for its provider")

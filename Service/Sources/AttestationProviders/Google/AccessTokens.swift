@@ -50,7 +50,8 @@ actor AccessTokens {
         if let rejected, let cached, cached.token.value == rejected.value { self.cached = nil }
         let now = clock.now
         if let cached, now < cached.renewAt { return cached.token }
-        if let failure, now < failure.until {
+        // A pause that ends later began while the clock was ahead.
+        if let failure, (now + 1...now + Self.pauseAfterRefusal).contains(failure.until) {
             return try usable(at: now, else: failure.error)
         }
         // Fetch in a separate task, so that a cancelled caller does not cancel the others. The task ends within its deadline.

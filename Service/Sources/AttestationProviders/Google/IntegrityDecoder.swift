@@ -109,12 +109,12 @@ final class IntegrityDecoder: Sendable {
         case 429:
             state.withLock { state in
                 state.usage.count(subject, at: now) { $0.refused += 1 }
-                state.pause(subject, until: now + min(max(answer.retryAfter ?? 10, 1), 300))
+                state.pause(subject, until: now + min(max(answer.retryAfter ?? 10, 1), Self.longestPause))
             }
             return .again(after: answer.retryAfter, else: outcome)
         case 500...599:
             if let seconds = answer.retryAfter {
-                state.withLock { $0.pause(subject, until: now + min(max(seconds, 1), 300)) }
+                state.withLock { $0.pause(subject, until: now + min(max(seconds, 1), Self.longestPause)) }
             }
             return .again(after: answer.retryAfter, else: outcome)
         default:
@@ -125,9 +125,15 @@ final class IntegrityDecoder: Sendable {
 
     // MARK: State
 
+    /// The longest pause that Google may ask for, in seconds.
+    private static let longestPause: Int64 = 300
+
     private func isPaused(_ subject: IntegritySubject) -> Bool {
         let now = clock.now
-        return state.withLock { state in state.pauses[subject].map { now < $0 } ?? false }
+        // A pause that ends later began while the clock was ahead.
+        return state.withLock { state in
+            state.pauses[subject].map { (now + 1...now + Self.longestPause).contains($0) } ?? false
+        }
     }
 
     private func accessTokens(of secret: Secret) -> AccessTokens? {

@@ -121,7 +121,9 @@ package actor RevocationLists {
 
     private func usable(_ source: String) -> RevocationStatusList? {
         guard let current = entries[source]?.current else { return nil }
-        if let maximum = settings.maximumAgeSeconds, clock.now - current.confirmedAt > maximum { return nil }
+        let age = clock.now - current.confirmedAt
+        // A list from the future was confirmed while the clock was ahead, so its age is not known.
+        if let maximum = settings.maximumAgeSeconds, !(-Self.clockTolerance...maximum).contains(age) { return nil }
         return current.list
     }
 
@@ -143,12 +145,24 @@ package actor RevocationLists {
     }
 
     private func refreshIfDue(_ name: String) async {
-        guard let entry = entries[name], entry.dueAt <= clock.now || entry.fetching != nil else { return }
+        guard let entry = entries[name], isDue(entry) || entry.fetching != nil else { return }
         // A separate task, so that a cancelled caller does not cancel the others. It ends within its deadline.
         let fetch = entry.fetching ?? Task { await self.refresh(name) }
         entries[name]?.fetching = fetch
         await fetch.value
     }
+
+    /// Whether the list must be fetched: at its time, and after the clock was ahead.
+    private func isDue(_ entry: Entry) -> Bool {
+        let now = clock.now
+        return entry.dueAt <= now || entry.dueAt > now + Self.longestPause
+            || entry.current.map { $0.confirmedAt > now + Self.clockTolerance } ?? false
+    }
+
+    /// The difference of two clocks that is no fault, in seconds.
+    private static let clockTolerance: Int64 = 300
+    /// The longest time between two fetches, in seconds.
+    private static let longestPause: Int64 = 86_400
 
     private func refresh(_ name: String) async {
         defer { entries[name]?.fetching = nil }

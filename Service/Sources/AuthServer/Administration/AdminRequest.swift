@@ -113,6 +113,7 @@ struct AdminQuery: Sendable {
             guard names.contains(item.name), values.updateValue(item.value, forKey: item.name) == nil else {
                 throw ContractError("the query's names are \(names.joined(separator: ", ")), each once")
             }
+            try Self.requireText(item.value, item.name)
         }
     }
 
@@ -130,7 +131,13 @@ struct AdminQuery: Sendable {
             guard values.updateValue(value, forKey: name) == nil else {
                 throw ContractError("\(name) must be in the query once")
             }
+            try Self.requireText(value, name)
         }
+    }
+
+    /// Refuses U+0000, which PostgreSQL's texts cannot have.
+    private static func requireText(_ value: String, _ name: String) throws(ContractError) {
+        guard !value.utf8.contains(0) else { throw ContractError("\(name) in the query must not contain U+0000") }
     }
 
     /// A value, parsed by `parse`; nil if absent.

@@ -36,6 +36,7 @@ package struct WhatIf: Sendable {
         case underObservation = "admitted_under_observation"
         case keyAge = "key_age"
         case scheme = "signature.minimum_scheme"
+        case authorities = "signature.authorities"
         case assertion = "ios.assertions_required"
         case developmentMode = "development_integrity_allowed"
         case trustAnchors = "trust_anchors"
@@ -93,6 +94,10 @@ package struct WhatIf: Sendable {
         }
         if record.buildChannel == .production, [.test, .development].contains(device.assurance.app) {
             return refused(.request, .assurance, .deviceRevoked)
+        }
+        // Without authorities other services accept only scheme 1, which is below the device's floor.
+        if record.signature.authorities.isEmpty, device.highestScheme == .two {
+            return refused(.request, .authorities, .unsupportedSigVersion)
         }
         // The device may be able to sign under this scheme although it never did. The finding says only that it never did.
         guard device.highestScheme >= record.signature.minimumScheme else {

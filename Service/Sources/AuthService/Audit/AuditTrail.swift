@@ -64,10 +64,12 @@ public struct AuditTrail: Sendable {
         return try await compare(head)
     }
 
-    /// Whether the log still contains this head. Checks neither the chain nor archives, so it is cheap enough to call often.
+    /// Whether the log, or an archive, still contains this head. Checks neither the chain nor the archives' files, so it is cheap
+    /// enough to call often.
     public func compare(_ head: AuditHead) async throws(StoreError) -> AuditCheckResult {
         guard head.sequence > 0 else { return head.hash == AuditChain.origin ? .intact : .rewritten }
         guard let link = try await log.link(at: head.sequence) else {
+            if let last = try await archives?.auditArchives().last, last.last >= head.sequence { return .intact }
             return .cut(last: try await log.link(at: nil)?.sequence ?? 0)
         }
         return link.hash == head.hash ? .intact : .rewritten

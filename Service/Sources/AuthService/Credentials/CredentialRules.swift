@@ -159,11 +159,13 @@ public struct CredentialRules: Sendable {
         return text[scheme.endIndex...].dropFirst()
     }
 
-    /// The parts of `sya_ID_SECRET`.
+    /// The parts of `sya_ID_SECRET`. The id is printable ASCII: PostgreSQL's texts cannot have every character.
     private static func parts(of token: ArraySlice<UInt8>) -> (id: String, secret: ArraySlice<UInt8>)? {
         guard token.starts(with: prefix.utf8) else { return nil }
         let parts = token.dropFirst(prefix.utf8.count)
-        guard let end = parts.firstIndex(of: UInt8(ascii: "_")), end > parts.startIndex else { return nil }
+        guard let end = parts.firstIndex(of: UInt8(ascii: "_")), end > parts.startIndex,
+            parts[..<end].allSatisfy({ 0x21...0x7E ~= $0 })
+        else { return nil }
         let secret = parts[(end + 1)...]
         return secret.isEmpty ? nil : (String(decoding: parts[..<end], as: UTF8.self), secret)
     }

@@ -25,19 +25,26 @@ public struct DeviceForgetting: Sendable {
     }
 
     /// Forgets ended devices every hour, until the task is cancelled.
+    ///
+    /// They must have ended long ago by the clock of this round and of the previous one. So a clock that is briefly ahead forgets
+    /// nothing.
     public func run() async {
+        var previous: UnixTime?
         repeat {
-            do throws(StoreError) { while try await forgetNext() == Self.step {} } catch {
-                logger.warning("ended devices are forgotten later", metadata: ["reason": "\(error)"])
+            let now = clock.now
+            if let previous {
+                do throws(StoreError) { while try await forgetNext(at: min(previous, now)) == Self.step {} } catch {
+                    logger.warning("ended devices are forgotten later", metadata: ["reason": "\(error)"])
+                }
             }
+            previous = now
         } while (try? await Task.sleep(for: Self.interval)) != nil
     }
 
     /// Forgets one batch of ended devices.
     ///
     /// - Returns: the number of forgotten devices.
-    func forgetNext() async throws(StoreError) -> Int {
-        let now = clock.now
+    func forgetNext(at now: UnixTime) async throws(StoreError) -> Int {
         let time = now - days * 86_400
         let event = AuditEvent(
             .devicesForgotten, at: now, actor: "service",

@@ -54,7 +54,8 @@ extension DeviceRecord {
             (status, admittedUnderObservation) = (.registered, false)
             return (.deviceApproved, registrationDetail)
         case .refuseProof(let outcome):
-            guard status == .pending else { return nil }
+            // A later proof may have verified.
+            guard status == .pending, assurance.isUnproven else { return nil }
             status = .rejected
             return (.deviceRejected, Self.settled(outcome))
         case .hold:

@@ -90,7 +90,10 @@ struct PendingProofs: Sendable {
         }
         guard !isAway, !backOff.isPostponed(proof.deviceID, at: clock.now) else { return }
         let app = try await apps.enabled(proof.appID)
-        guard let input = input(proof, device) else {
+        // Another proof of the device verified meanwhile, or this one did before the last step failed. A vendor may refuse a proof
+        // that it is asked about again.
+        guard device.assurance.isUnproven else { return try await finish(device, app: app) }
+        guard let input = try input(proof, device) else {
             return try await reject(device, "refused")
         }
         let evidence: VerifiedEvidence
@@ -105,11 +108,15 @@ struct PendingProofs: Sendable {
         try await accept(device, evidence, app: app)
     }
 
-    /// The inputs of the proof's verification; nil if the proof cannot be opened.
-    private func input(_ proof: PendingProof, _ device: DeviceRecord) -> EvidenceInput? {
-        guard let text = try? key.open(proof.sealedRequest, context: Self.context(proof.deviceID)),
-            let request = try? RegisterRequest(parsing: text, limits: .init(bytes: 1 << 20, depth: 16))
-        else { return nil }
+    /// The inputs of the proof's verification; nil if the sealed request cannot be read. Throws if it cannot be opened: another node
+    /// may have sealed it with a key that this node does not have yet.
+    private func input(_ proof: PendingProof, _ device: DeviceRecord) throws(Refusal) -> EvidenceInput? {
+        guard let text = try? key.open(proof.sealedRequest, context: Self.context(proof.deviceID)) else {
+            throw Refusal(.serviceUnavailable, "a pending proof cannot be opened")
+        }
+        guard let request = try? RegisterRequest(parsing: text, limits: .init(bytes: 1 << 20, depth: 16)) else {
+            return nil
+        }
         let nonce = BindingNonce(challenge: request.challenge, publicKeyText: request.publicKeyText)
         return EvidenceInput(request, key: device.key, nonce: nonce, at: proof.arrivedAt)
     }
@@ -120,6 +127,11 @@ struct PendingProofs: Sendable {
     ) async throws(Refusal) {
         let outcome = try await apply(.settleProof(evidence), device, app.record)
         if case .keyTaken? = outcome { return try await reject(device, "attested_key_taken") }
+        try await finish(device, app: app)
+    }
+
+    /// Admits the device if the policy does, and erases its proof.
+    private func finish(_ device: DeviceRecord, app: ProvisionedApp) async throws(Refusal) {
         if app.record.registration.approval == .auto { _ = try await apply(.admit, device, app.record) }
         try await erase(device.deviceID)
     }

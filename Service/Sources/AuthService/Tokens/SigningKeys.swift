@@ -162,7 +162,8 @@ public actor SigningKeys {
     /// removes the spent ones.
     private func withoutSpent(_ ring: SigningKeyRing, now: UnixTime) async throws(Refusal) -> SigningKeyRing {
         guard let change = ring.applying(.removeSpent, at: now, by: "service") else { return ring }
-        let isSaved = try await storeCall { () async throws(StoreError) in try await store.save(change) }
+        // If the removal fails, the next call repeats it. The keys can be used meanwhile.
+        guard let isSaved = try? await store.save(change) else { return ring }
         return isSaved ? SigningKeyRing(change.after) : try await complete()
     }
 

@@ -60,7 +60,8 @@ final class SignedRequest: Sendable {
         case .two(let headers):
             guard let origin else {
                 let unset =
-                    operation == .otherService ? "signature.authorities are empty" : "server.public_origin is not set"
+                    operation == .otherService || !app.hasSchemeTwo
+                    ? "signature.authorities are empty" : "server.public_origin is not set"
                 throw Refusal(setUp: .unsupportedSigVersion, "a scheme 2 request, and \(unset)")
             }
             try Self.requireDigest(headers.contentDigest, of: request.body)

@@ -50,7 +50,9 @@ enum PageTable {
         var parameters: [String: String] = [:]
         for (part, expected) in zip(parts, expected) {
             if expected.hasPrefix("{") {
-                guard let value = part.removingPercentEncoding, !value.isEmpty else { return nil }
+                guard let value = part.removingPercentEncoding, !value.isEmpty, !value.utf8.contains(0) else {
+                    return nil
+                }
                 parameters[String(expected.dropFirst().dropLast())] = value
             } else if part != expected {
                 return nil

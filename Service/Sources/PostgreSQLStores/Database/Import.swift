@@ -135,6 +135,9 @@ extension StoredTable.Column {
         case (.devices, "attested_extensions"), (.devices, "admitted_under_observation"),
             (.webhooks, "is_enabled"), (.devices, "forgotten"):
             "coalesce(\(name), 0) <> 0"
+        // Rows of early versions have no reason.
+        case (.devices, "must_rotate_reason"):
+            "CASE WHEN must_rotate_by IS NOT NULL THEN coalesce(must_rotate_reason, '\(RotationReason.scheduled.rawValue)') END"
         default: kind == .bytes ? "decode(\(name), 'hex')" : name
         }
     }
