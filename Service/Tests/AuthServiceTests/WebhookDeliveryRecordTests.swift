@@ -85,8 +85,19 @@ import Testing
         #expect(kept.count == WebhookDelivery.kept && kept.allSatisfy { $0.status == 503 })
         #expect(kept.first?.at == World.start + (rounds - 1) * 900)
         #expect(kept.map(\.at) == kept.map(\.at).sorted(by: >))
-        // Each round tries the oldest events, so their last attempt has the number of the last round.
-        #expect(kept.map(\.attempt).max() == rounds)
+        // A round tries some devices, those with the fewest attempts first.
+        let last = Dictionary(grouping: kept, by: \.sequence).compactMap { $0.value.map(\.attempt).max() }
+        #expect(last.count == 12 && last.allSatisfy { (rounds / 2..<rounds).contains($0) }, "\(last)")
+    }
+
+    @Test func `devices whose events always fail keep no other device from its turn`() async throws {
+        for _ in 0..<24 { try await append(DeviceID(from: world.random)) }
+        receiver.answers.withLock { $0 = [WebhookOutcome](repeating: .answered(status: 400), count: 5000) }
+        for _ in 0..<3 {
+            await deliveries.round()
+            world.clock.advance(900)
+        }
+        #expect(try await Set(kept.map(\.sequence)).count == 24)
     }
 
     @Test func `attempts are counted on by another node, and after a resend`() async throws {

@@ -97,6 +97,23 @@ import Testing
         #expect(after.failure == nil && after.failingSince == nil)
     }
 
+    @Test func `a webhook that is switched on again has a day for what waited`() async throws {
+        let webhook = try await add()
+        receivers.answer { _ in .answered(status: 503) }
+        try await append(.deviceRevoked)
+        await deliveries.round()
+        let webhooks = world.service.webhooks
+        _ = try await webhooks.change(webhook.id, actor: "test") { $0.isEnabled = false }
+        world.clock.advance(3 * 86_400)
+        _ = try await webhooks.change(webhook.id, actor: "test") { $0.isEnabled = true }
+        #expect(try await stored(webhook).failingSince == nil)
+        await deliveries.round()
+        receivers.answer { _ in .answered(status: 204) }
+        world.clock.advance(900)
+        await deliveries.round()
+        #expect(receivers.delivered == ["device.revoked"])
+    }
+
     @Test func `a refused event holds up the later events of its device alone`() async throws {
         _ = try await add()
         let (bad, good) = (DeviceID(from: world.random), DeviceID(from: world.random))

@@ -125,7 +125,10 @@ extension WebhookDeliveries {
             return Sent(failed: lanes.compactMap(\.first), failure: "\(error)")
         }
         return await withTaskGroup(of: Sent.self) { group in
-            var (rest, sent) = (lanes[...], Sent())
+            // Lanes with the fewest attempts first: otherwise lanes that always fail would keep the others from being sent.
+            func tries(_ lane: [RecordedAuditEvent]) -> Int64 { lane.first.flatMap { attempts[$0.sequence] } ?? 0 }
+            let ordered = lanes.enumerated().sorted { (tries($0.element), $0.offset) < (tries($1.element), $1.offset) }
+            var (rest, sent) = (ordered.map(\.element)[...], Sent())
             func startNext() {
                 guard let lane = rest.popFirst() else { return }
                 group.addTask { await self.send(lane, of: webhook, to: url, secret, after: attempts) }
@@ -173,7 +176,7 @@ extension WebhookDeliveries {
     private func lease(_ place: inout Place) async throws(StoreError) -> Bool {
         let (webhook, now) = (place.webhook, webhooks.clock.now)
         let isMine = webhook.leaseHolder == node
-        guard isMine || (webhook.leaseUntil.map { $0 <= now } ?? true) else { return false }
+        guard !isLeasedElsewhere(webhook, at: now) else { return false }
         if isMine, let until = webhook.leaseUntil, until - now >= Self.leaseMargin * 2 { return true }
         var after = webhook
         (after.leaseHolder, after.leaseUntil) = (node, now + Self.leaseSeconds)

@@ -125,7 +125,7 @@ public final class WebhookDeliveries: Sendable {
             for webhook in all {
                 var place = current(webhook, places[webhook.id])
                 // The node with the lease reports the backlog.
-                let isElsewhere = webhook.leaseHolder != node && (webhook.leaseUntil.map { $0 > now } ?? false)
+                let isElsewhere = isLeasedElsewhere(webhook, at: now)
                 backlog[webhook.id] = isElsewhere || !webhook.isEnabled ? 0 : max(0, end - place.window.position)
                 if webhook.isEnabled, !isElsewhere, !place.isRunning, place.window.position < end,
                     place.nextAt.map({ $0 <= now }) ?? true
@@ -141,12 +141,20 @@ public final class WebhookDeliveries: Sendable {
         return due
     }
 
+    /// Whether another node delivers this webhook. A lease that ends later than any lease can was taken while a clock was ahead.
+    func isLeasedElsewhere(_ webhook: Webhook, at now: UnixTime) -> Bool {
+        guard webhook.leaseHolder != node, let until = webhook.leaseUntil else { return false }
+        return (now + 1...now + Self.leaseSeconds + ClaimHistory.nodesApart).contains(until)
+    }
+
     /// This node's state of a webhook that was just read. If another caller changed the webhook, its failures and its pause are
     /// forgotten.
     private func current(_ webhook: Webhook, _ known: Place?) -> Place {
         guard let known else { return Place(webhook: webhook, window: WebhookWindow(position: webhook.position)) }
         guard !known.isRunning, known.webhook.version < webhook.version else { return known }
-        let isMoved = known.webhook.position != webhook.position
+        // `resend` ends the lease, also if it goes back to the stored position: later events may have been delivered since.
+        let isMoved =
+            known.webhook.position != webhook.position || known.webhook.leaseHolder != webhook.leaseHolder
         let window = isMoved ? WebhookWindow(position: webhook.position) : known.window
         return Place(webhook: webhook, window: window, unsaved: known.unsaved)
     }

@@ -96,6 +96,11 @@ public struct Webhooks: Sendable {
             var after = before
             try change(&after)
             if after.url != before.url { after.url = try receiver(after.url) }
+            // Another receiver, or one that was switched on again, has not failed yet. Otherwise its first failure would give up
+            // all that waited.
+            if after.url != before.url || after.isEnabled && !before.isEnabled {
+                (after.failingSince, after.failure) = (nil, nil)
+            }
             guard after != before else { return (before, nil) }
             return (after, WebhookChange(from: before, to: after, recording: event(.webhookChanged, after, actor)))
         }
