@@ -88,6 +88,8 @@ enum DecisionName: String, CaseIterable, Sendable {
         guard let by = try body.optionalString("by") else { return now + (within ?? 86_400) }
         guard within == nil else { throw ContractError("give within_seconds or by, not both") }
         let time = try UnixTime(iso8601: by)
+        // A key that is too old at once may cost its device the identity. `within_seconds: 0` says so on purpose.
+        guard time >= now else { throw ContractError("by is in the past: the service's clock says \(now.iso8601)") }
         guard time <= now + maximumWait else { throw ContractError("by is at most a year away") }
         return time
     }

@@ -151,6 +151,7 @@ import Testing
                 ("revoke", 0, nil), ("revoke", 101, nil), ("forget", 1, nil), ("revoke", 1, ["because": "x"]),
                 ("reject", 1, ["reason": "x"]), ("lower-scheme", 1, nil), ("lower-scheme", 1, ["scheme": 3]),
                 ("force-rotation", 1, ["by": far]), ("force-rotation", 1, ["by": "tomorrow"]),
+                ("force-rotation", 1, ["by": .string((server.clock.now - 1).iso8601)]),
                 ("force-rotation", 1, ["by": "2026-11-22T12:00:00Z", "within_seconds": 1]),
             ] as [(String, Int, JSONValue?)] {
                 let targets = Array(repeating: (id: id, version: nil as Int64?), count: count)

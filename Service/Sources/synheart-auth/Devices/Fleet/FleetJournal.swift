@@ -20,7 +20,7 @@ struct FleetPlan: Sendable {
         let query: JSONValue = texts.map { .array($0) } ?? .null
         return JSONObject([
             ("synheart_fleet", 1), ("decision", .string(decision)), ("app_id", .string(app)), ("asked", .object(asked)),
-            ("with", .object(members)), ("where", query),
+            ("where", query),
         ])
     }
 }
@@ -35,6 +35,8 @@ final class FleetJournal {
     private let path: String
     /// The devices that need no further call.
     private(set) var done: Set<String> = []
+    /// Whether the file has the members of the calls.
+    private var hasMembers = false
 
     /// Continues the run of an existing file, or writes the plan into a new one.
     ///
@@ -63,14 +65,13 @@ final class FleetJournal {
 
     deinit { close(descriptor) }
 
-    /// Reads the file. Cuts off a line that a crash left incomplete.
+    /// Reads the file. Cuts off a line that a crash left incomplete, once the file is known to be the journal of this run.
     private func read(_ plan: FleetPlan) throws -> FleetPlan {
         let bytes = try InputFile.bytes(path, maximum: Self.maximumSize)
         let whole = bytes.lastIndex(of: UInt8(ascii: "\n")).map { bytes[...$0] } ?? []
-        guard ftruncate(descriptor, whole.count) == 0 else {
-            throw Self.failure(path, String(cString: strerror(errno)))
-        }
         var plan = plan
+        // Earlier versions wrote the members into the first line.
+        var earlier: JSONObject?
         var (devices, isSelected) = ([FleetDevice](), false)
         for (number, line) in whole.split(separator: UInt8(ascii: "\n")).enumerated() {
             guard let json = try? JSONValue(parsing: line).object else {
@@ -78,7 +79,9 @@ final class FleetJournal {
             }
             if number == 0 {
                 try Self.check(json, against: plan, path)
-                plan.members = json["with"]?.object ?? plan.members
+                earlier = json["with"]?.object
+            } else if let members = json["with"]?.object {
+                (plan.members, hasMembers) = (members, true)
             } else if let count = json["selected"]?.integer {
                 isSelected = Int(count) == devices.count
             } else if let id = json["device_id"]?.string {
@@ -92,6 +95,10 @@ final class FleetJournal {
             throw Self.failure(path, "it is of a run over other devices: name another file")
         }
         plan.devices = devices
+        if let earlier, !hasMembers, !done.isEmpty { (plan.members, hasMembers) = (earlier, true) }
+        guard whole.count == bytes.count || ftruncate(descriptor, whole.count) == 0 else {
+            throw Self.failure(path, String(cString: strerror(errno)))
+        }
         return plan
     }
 
@@ -102,9 +109,18 @@ final class FleetJournal {
         guard kept == own else { throw failure(path, "it is of another run: repeat its command, or name another file") }
     }
 
+    /// Records the members of the calls before the first one, so that a later run makes the same demand. A dry run does not.
+    func begin(with members: JSONObject) throws(CommandFailure) {
+        guard !hasMembers else { return }
+        try append([JSONObject([("with", .object(members))])])
+        hasMembers = true
+    }
+
     /// Records finished devices. Returns when the records are on the disk.
-    func add(_ results: [FleetResult]) throws(CommandFailure) {
-        let text = results.map { JSONValue.object($0.json).text() + "\n" }.joined()
+    func add(_ results: [FleetResult]) throws(CommandFailure) { try append(results.map(\.json)) }
+
+    private func append(_ lines: [JSONObject]) throws(CommandFailure) {
+        let text = lines.map { JSONValue.object($0).text() + "\n" }.joined()
         if let number = StandardStreams.write(text, to: descriptor) {
             throw Self.failure(path, String(cString: strerror(number)))
         }

@@ -37,7 +37,7 @@ struct FleetRun {
         } else if ids == nil {
             plan.devices = try await select()
         }
-        let tally = try await decide(plan, journal)
+        let tally = try await decide(plan, journal, at: now)
         try output.done(
             tally.sentence(of: plan, isDryRun: target.isDryRun), tally.json(of: plan, isDryRun: target.isDryRun))
         guard tally[.refused] == 0 else { throw CommandFailure(.refused, "\(tally[.refused]) devices were refused") }
@@ -50,6 +50,19 @@ struct FleetRun {
         body["within_seconds"] = nil
         body["by"] = .string((now + within).iso8601)
         return body
+    }
+
+    /// Throws if the keys of the last devices would have to be rotated before these devices are told.
+    private static func requireTime(
+        for count: Int, at rate: Double, _ plan: FleetPlan, _ now: UnixTime
+    ) throws(CommandFailure) {
+        guard let by = plan.members["by"]?.string, let time = try? UnixTime(iso8601: by), count > 0 else { return }
+        let needed = Int64(min(Double(count) / rate, 1e9).rounded(.up))
+        guard now + needed >= time else { return }
+        throw CommandFailure(
+            .impossible,
+            "\(count) devices at --rate \(rate) take \(needed) s, but their keys would be too old at \(by): give a longer --within or a higher --rate"
+        )
     }
 
     // MARK: Selection
@@ -67,13 +80,17 @@ struct FleetRun {
 
     // MARK: Decisions
 
-    private func decide(_ plan: FleetPlan, _ journal: FleetJournal?) async throws -> FleetTally {
+    private func decide(
+        _ plan: FleetPlan, _ journal: FleetJournal?, at now: UnixTime
+    ) async throws -> FleetTally {
         let done = journal?.done ?? []
         let left = plan.devices.filter { !done.contains($0.id) }
         var tally = FleetTally()
         tally.doneBefore = plan.devices.count - left.count
         let rate = target.rate ?? 50
         let size = min(Self.maximumCall, max(1, Int(rate)))
+        try Self.requireTime(for: left.count, at: rate, plan, now)
+        if !target.isDryRun, !left.isEmpty { try journal?.begin(with: plan.members) }
         let start = ContinuousClock.now
         var progress = FleetProgress(plan.decision, of: left.count)
         try await interruptible(by: { [isStopped] in isStopped.withLock { $0 = true } }) {
