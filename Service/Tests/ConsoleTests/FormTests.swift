@@ -195,7 +195,13 @@ import Testing
             #expect(try current().formToken == first.formToken)
             #expect(sessions.take(String(number), of: first, in: id))
             #expect(!sessions.take(String(number), of: first, in: id))
+            if number < 63 { sessions.renewToken(in: id) }
         }
+        // The 64th change is refused: the page with the refusal has forms with the first token.
+        sessions.giveBack("63", in: id)
+        sessions.renewToken(in: id)
+        #expect(sessions.take("63", of: first, in: id))
+        sessions.renewToken(in: id)
         let second = try current()
         #expect(second.formToken != first.formToken)
         for number in ["0", "new"] { #expect(!sessions.take(number, of: first, in: id)) }

@@ -140,7 +140,7 @@ struct FailureTests {
     @Test func `a call ends at its deadline, and work that had not begun never happens`() async throws {
         var options = SQLiteStores.Options()
         options.deadline = .milliseconds(20)
-        options.busyTimeout = .milliseconds(200)
+        options.busyTimeout = .seconds(10)
         let stores = try SQLiteStores.open(folder, options: options)
         let other = try foreignConnection()
         try await other.writeWithoutTransaction { try $0.execute(sql: "BEGIN IMMEDIATE") }

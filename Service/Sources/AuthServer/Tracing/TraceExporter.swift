@@ -96,17 +96,18 @@ package final class TraceExporter: Sendable {
             group.addTask { [settings, wake] in
                 while (try? await sleep(settings.interval)) != nil { wake.yield() }
             }
-            for await _ in wakes where !Task.isCancelled { await sendAll(within: settings.deadline) }
+            for await _ in wakes where !Task.isCancelled { await sendAll(within: settings.deadline, isLast: false) }
             group.cancelAll()
         }
         // Send in a separate task: the cancellation of this one would also cancel the requests.
-        await Task { await sendAll(within: settings.flush) }.value
+        await Task { await sendAll(within: settings.flush, isLast: true) }.value
     }
 
-    /// Sends the waiting spans, and those that arrive meanwhile. After `limit`, drops those that are left.
-    private func sendAll(within limit: Duration) async {
+    /// Sends the waiting spans, and those that arrive meanwhile. After `limit`, those that are left wait for the next round, or are
+    /// dropped in the last one.
+    private func sendAll(within limit: Duration, isLast: Bool) async {
         let end = ContinuousClock.now + limit
-        while case let batch = take(), !batch.isEmpty {
+        while isLast || end > .now, case let batch = take(), !batch.isEmpty {
             let left = end - .now
             let failure = left > .zero ? await send(batch, within: left) : "the time is over"
             if failure != nil, Task.isCancelled {

@@ -61,10 +61,16 @@ struct Visit: Sendable {
                     + "A secret that you did not see is lost: make another, and revoke the first.")
         }
         do throws(CallRefused) {
-            return try await self.call(call, ifMatch: tag)
+            let answer = try await self.call(call, ifMatch: tag)
+            sessions.renewToken(in: sessionID)
+            return answer
         } catch {
             // After a failure of the service it is unknown whether the change was made, so the number stays used.
-            if error.status < 500 { sessions.giveBack(number, in: sessionID) }
+            if error.status < 500 {
+                sessions.giveBack(number, in: sessionID)
+            } else {
+                sessions.renewToken(in: sessionID)
+            }
             throw error
         }
     }

@@ -108,17 +108,21 @@ final class ConsoleSessions: Sendable {
     ///
     /// - Parameter session: the session by which the token was checked.
     func take(_ number: String, of session: ConsoleSession, in id: String) -> Bool {
+        sessions.withLock { sessions in
+            guard let current = sessions[Self.key(id)], current.formToken == session.formToken else { return false }
+            return sessions[Self.key(id)]?.usedNumbers.insert(number).inserted ?? false
+        }
+    }
+
+    /// Replaces the token of the forms if it has enough used numbers. Call it after a change: a refused one must leave the token
+    /// of the page with the refusal.
+    func renewToken(in id: String) {
         let next = Base64.url.encode(random.bytes(32))
-        return sessions.withLock { sessions in
-            let key = Self.key(id)
-            guard var current = sessions[key], current.formToken == session.formToken,
-                current.usedNumbers.insert(number).inserted
-            else { return false }
-            if current.usedNumbers.count == ConsoleSession.maximumNumbers {
-                (current.formToken, current.usedNumbers) = (next, [])
-            }
-            sessions[key] = current
-            return true
+        sessions.withLock { sessions in
+            guard var current = sessions[Self.key(id)], current.usedNumbers.count >= ConsoleSession.maximumNumbers
+            else { return }
+            (current.formToken, current.usedNumbers) = (next, [])
+            sessions[Self.key(id)] = current
         }
     }
 

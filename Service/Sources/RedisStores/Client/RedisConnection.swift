@@ -79,11 +79,15 @@ final class RedisConnection: Sendable {
 
     /// Sends a command and returns its reply. An error reply is returned too.
     ///
-    /// - Parameter asking: whether to send `ASKING` first, for a slot that is being imported.
-    func call(_ command: RESPCommand, asking: Bool = false) async throws(StoreError) -> RESPValue {
+    /// - Parameters:
+    ///   - asking: whether to send `ASKING` first, for a slot that is being imported.
+    ///   - isBounded: as in the call of several commands.
+    func call(
+        _ command: RESPCommand, asking: Bool = false, isBounded: Bool = true
+    ) async throws(StoreError) -> RESPValue {
         guard command.isComplete else { throw StoreError(.unavailable, "an incomplete command") }
         return try await wait { continuation in
-            self.send([command], asking: asking, .one(continuation))
+            self.send([command], asking: asking, isBounded: isBounded, .one(continuation))
         }
     }
 

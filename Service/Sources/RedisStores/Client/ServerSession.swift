@@ -71,8 +71,10 @@ final class ServerSession: Sendable {
     }
 
     /// Sends a command on one of the connections. An error reply is returned too.
-    func call(_ command: RESPCommand, asking: Bool = false) async throws(StoreError) -> RESPValue {
-        try await connection.call(command, asking: asking)
+    func call(
+        _ command: RESPCommand, asking: Bool = false, isBounded: Bool = true
+    ) async throws(StoreError) -> RESPValue {
+        try await connection.call(command, asking: asking, isBounded: isBounded)
     }
 
     /// Sends commands in one write on one of the connections. Error replies are returned too.

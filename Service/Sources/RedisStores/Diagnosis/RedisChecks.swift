@@ -175,8 +175,12 @@ private struct RedisChecks {
             }
             let error = RedisError(text)
             // These errors show no missing right: no script has this digest, the key may be in another server's slot, and the
-            // server may be full.
-            guard !["NOSCRIPT", "MOVED", "ASK", "CLUSTERDOWN", "TRYAGAIN", "OOM"].contains(error.code) else { continue }
+            // server may be full or refuse writes.
+            let others: Set<Substring> = [
+                "NOSCRIPT", "MOVED", "ASK", "CLUSTERDOWN", "TRYAGAIN", "OOM", "MISCONF", "NOREPLICAS", "READONLY",
+                "LOADING", "BUSY", "MASTERDOWN",
+            ]
+            guard !others.contains(error.code) else { continue }
             missing.append(text)
         }
         guard let first = missing.first else {

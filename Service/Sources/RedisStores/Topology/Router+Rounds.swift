@@ -187,7 +187,7 @@ extension Router {
         case .confirm(let route):
             let reply = try await call(
                 RESPCommand(["HMGET", partitions[partition].epoch] + Table.Route.confirmedMembers), partition,
-                on: session)
+                on: session, isBounded: false)
             if route.isConfirmed(by: reply, history, primary) { return route }
             (adopted, mayName) = (identity, false)
         case .begin(let adopting, let isNaming): (adopted, mayName) = (adopting, isNaming)
@@ -211,7 +211,7 @@ extension Router {
         let (wasUsed, unrecorded) = table.withLock { ($0.wasUsed[partition], $0.clocks.unrecorded(partition)) }
         var (mayHaveHistory, settledAt) = (wasUsed ? "1" : "?", "")
         for _ in 0..<3 {
-            let reply = try await run(.beginEpoch, partition, on: session, words: 16) { command in
+            let reply = try await run(.beginEpoch, partition, on: session, words: 16, isBounded: false) { command in
                 command.add("1")
                 command.add(partitions[partition].epoch)
                 command.add(identity.runID)

@@ -80,23 +80,28 @@ final class Router: Sendable {
 
     /// Sends a command for a partition, and follows a Cluster's `ASK` once.
     ///
-    /// - Parameter followsAsk: as in `RoutedCall`.
+    /// - Parameters:
+    ///   - followsAsk: as in `RoutedCall`.
+    ///   - isBounded: whether the limit of commands in flight applies. It must not make a round of checks fail.
     /// - Throws: also if the reply is an error.
     func call(
-        _ command: RESPCommand, _ partition: Int, on session: ServerSession, followsAsk: Bool = true
+        _ command: RESPCommand, _ partition: Int, on session: ServerSession, followsAsk: Bool = true,
+        isBounded: Bool = true
     ) async throws(StoreError) -> RESPValue {
-        let reply = try await session.call(command)
+        let reply = try await session.call(command, isBounded: isBounded)
         guard case .error = reply else { return reply }
         let call = RoutedCall(owner: session.endpoint, followsAsk: followsAsk, isScript: false)
         return try await go(on: call, partition, session, reply) { _ in command }
     }
 
     /// Runs a script for a partition.
+    ///
+    /// - Parameter isBounded: as in `call`.
     func run(
-        _ script: Script, _ partition: Int, on session: ServerSession, words: Int,
+        _ script: Script, _ partition: Int, on session: ServerSession, words: Int, isBounded: Bool = true,
         _ add: (inout RESPCommand) -> Void
     ) async throws(StoreError) -> RESPValue {
-        let reply = try await session.call(script.command(words: words, add))
+        let reply = try await session.call(script.command(words: words, add), isBounded: isBounded)
         guard case .error = reply else { return reply }
         let call = RoutedCall(owner: session.endpoint, followsAsk: true, isScript: true)
         return try await go(on: call, partition, session, reply) { mayLackScript in

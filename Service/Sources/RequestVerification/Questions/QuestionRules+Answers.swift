@@ -31,10 +31,11 @@ extension QuestionRules {
             }
         default: break
         }
+        // Only a malformed or too large question can be the fault of one request.
         let named = fields.flatMap { code($0, "error") } ?? "none"
         return unavailable(
             id, "the service gave no verdict: status \(response.status), code \(named), verification_id \(id)",
-            retryAfter: response.retryAfter, isOutage: !(400..<500 ~= response.status))
+            retryAfter: response.retryAfter, isOutage: ![400, 413].contains(response.status))
     }
 
     /// The verdict in an answer with status 200; nil if the answer has no valid verdict.

@@ -38,6 +38,10 @@ struct AdministrationOptions: ParsableArguments {
                 url: url,
                 credential: CredentialSource.credential(file: credentialFile, environment: environment))
         }
+        // The command would otherwise work on the default database, with every right.
+        guard credentialFile == nil else {
+            throw ValidationError("--credential-file goes with --url, or with \(ConfigurationKey.prefix)URL")
+        }
         let configuration = try ServiceConfiguration.inEffect(
             config: config, flags: stores.flags, for: .store)
         return try await LocalStore.open(configuration, creating: creating)

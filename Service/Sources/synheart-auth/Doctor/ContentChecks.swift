@@ -1,4 +1,5 @@
 import AuthContract
+import AuthServer
 import AuthService
 import Foundation
 import StrictJSON
@@ -65,10 +66,12 @@ struct ContentChecks {
     /// Warns about trusted proxies that sent requests without a client address within the last day.
     private func checkProxies(_ report: inout DoctorReport) async throws {
         let since = service.clock.now - Self.day
-        let events = try await stores.audit.events(app: nil, device: nil, before: nil, limit: 1000).map(\.event)
-        let named = events.filter {
-            $0.code == .securityEvent && $0.at >= since && $0.detail["event"]?.string == AuthService.unnamedEvent
-        }
+        let end = try await stores.audit.link(at: nil)?.sequence ?? 0
+        let events = try await stores.audit.events(
+            app: nil, device: nil, codes: [.securityEvent], after: max(0, end - AdminRoute.searchedEvents), before: nil,
+            limit: 1000
+        ).map(\.event)
+        let named = events.filter { $0.at >= since && $0.detail["event"]?.string == AuthService.unnamedEvent }
         for proxy in Set(named.compactMap { $0.detail["address"]?.string }).sorted() {
             report.warn(
                 "trusted_proxies", "\(proxy) sent requests that name no client address: its clients share one limit",

@@ -47,6 +47,8 @@ struct ServerStoreChecks {
             var service = AuthService(stores: stores.all, key: key)
             service.auditTrail.folder = archive
             await ContentChecks(service: service, stores: stores.all, origins: origins).run(&report)
+        } catch let error as StoreError {
+            report.fail("postgresql", "the key cannot be compared: \(error)", do: "run doctor again")
         } catch {
             report.fail(
                 "service_key", "the key \(error)", do: "nothing starts under this key: configure the right one")

@@ -120,6 +120,9 @@ struct StoreChecks {
             try await ServiceKeyRules(store: stores.serviceKeys, key: key).inspect()
             report.ok("database_key", "\(key.checks[0]) is the database's")
             return true
+        } catch let error as StoreError {
+            report.fail("database", "the key cannot be compared: \(error)", do: "run doctor again")
+            return false
         } catch {
             report.fail(
                 "service_key", "the key \(error)", do: "nothing starts under this key: configure the database's own")
