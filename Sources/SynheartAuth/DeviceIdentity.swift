@@ -239,6 +239,7 @@ actor DeviceIdentity {
     private func fetchToken(_ audience: String?) async throws(SynheartAuthError) -> DeviceToken {
         var seen: Set<RetryTable.Remedy> = []
         while true {
+            let signing = try await context.ledger.load().key
             do throws(SynheartAuthError) {
                 let (answer, key) = try await call(.token, body: TokenRequest(audience: audience).bytes)
                 let response = try answer.read(TokenResponse.self)
@@ -253,7 +254,8 @@ actor DeviceIdentity {
                     throw SynheartAuthError(.rotationFailed, "the service calls a new key too old", cause: error)
                 }
                 switch error.remedy {
-                case .rotate: try await rotateAsDemanded()
+                // If the key was rotated meanwhile, sign with the new one.
+                case .rotate: if try await context.ledger.load().key == signing { try await rotateAsDemanded() }
                 case .rebind: try await rebind()
                 default: throw error
                 }

@@ -172,7 +172,8 @@ final class AnswerBuffer: Sendable {
             throw TransportError("the answer's temporary file cannot be read")
         }
         update { state in
-            state.onDisk = max(state.onDisk - piece.count, 0)
+            // For a moment this may be negative: the writer counts a piece after it has written it.
+            state.onDisk -= piece.count
             guard state.isPaused, state.onDisk + state.arriving == 0 else { return }
             state.isPaused = false
             if state.ending == nil { flow(true) }

@@ -6,6 +6,8 @@ extension Rotator {
         let thumbprint: String?
         let rotatedAt: UnixTime?
         let serverTime: UnixTime?
+        /// Whether the service demands that this key rotates.
+        var mustRotate = false
         /// Seconds for which the key may still verify although the new one has replaced it.
         var overlap: Int64 = 0
     }
@@ -29,7 +31,7 @@ extension Rotator {
                 let status = try await status(pending, record, alias)
                 return CurrentKey(
                     thumbprint: status.keyThumbprint, rotatedAt: status.keyRotatedAt,
-                    serverTime: status.serverTimestamp)
+                    serverTime: status.serverTimestamp, mustRotate: status.mustRotate)
             } catch {
                 switch error.code {
                 case .server(ErrorCode.invalidSignature.rawValue): continue

@@ -188,7 +188,11 @@ struct Rotator: Sendable {
         switch current?.thumbprint {
         case let named? where named == pending.thumbprint:
             if state == .registered { try await context.ledger.apply(.rotationStarted(pending.alias, pending.reason)) }
-            return try await confirm(at: current?.rotatedAt ?? current?.serverTime ?? UnixTime(0))
+            // The status has recorded the demand. It is about the new key, so the confirmation must not clear it.
+            let demand = current?.mustRotate == true ? try await context.ledger.load().rotationDemand : nil
+            let rotation = try await confirm(at: current?.rotatedAt ?? current?.serverTime ?? UnixTime(0))
+            if let demand { try await context.ledger.apply(.rotationDemanded(demand)) }
+            return rotation
         case let named? where named == record.key?.thumbprint:
             try await giveUpIfNoCopyCanArrive(
                 pending, serverTime: current?.serverTime, overlap: current?.overlap ?? 0, state)

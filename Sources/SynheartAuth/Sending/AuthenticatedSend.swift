@@ -54,11 +54,12 @@ struct AuthenticatedSend: Sendable {
 
     private func attempts() async throws(SynheartAuthError) -> TransportResponse {
         var recovered: Set<SynheartAuthError.Code> = []
+        var isAssertionDemanded = false
         while true {
             _ = try life.remaining()
             let sent: SentCopy
             do throws(SynheartAuthError) {
-                sent = try await signAndSend()
+                sent = try await signAndSend(asserting: asserting || isAssertionDemanded)
             } catch {
                 guard recovered.insert(error.code).inserted else { throw error }
                 switch error.remedy {
@@ -94,9 +95,13 @@ struct AuthenticatedSend: Sendable {
             case .signAgain:
                 // A copy was accepted. If signed again, the request could take effect a second time.
                 guard mayRepeat else { throw .writeReplayed(verdict) }
-            case .rotate: try await identity.rotateAsDemanded()
+            case .rotate:
+                // If the key was rotated since this copy was signed, sign with the new one.
+                if try await context.ledger.load().key == sent.record.key { try await identity.rotateAsDemanded() }
             case .assert:
                 context.demands.note(verdict.assertionDemand, on: place.target.path.text, at: place.origin)
+                // The demand may be one too many to be remembered.
+                isAssertionDemanded = true
             default: return answer
             }
         }
@@ -112,7 +117,7 @@ struct AuthenticatedSend: Sendable {
         let signedAt: Duration
     }
 
-    private func signAndSend() async throws(SynheartAuthError) -> SentCopy {
+    private func signAndSend(asserting: Bool) async throws(SynheartAuthError) -> SentCopy {
         let signedAt = context.clock.continuous
         let record = try await context.signingRecord()
         let scheme = try context.scheme(self.scheme, for: record)
@@ -249,7 +254,7 @@ struct AuthenticatedSend: Sendable {
     ) async throws(SynheartAuthError) -> SynheartAuthError? {
         if isAuthOrigin, try await context.ledger.load().deviceID == record.deviceID { return verdict }
         do throws(SynheartAuthError) {
-            return try await status().status == .revoked ? verdict : nil
+            return try await [.revoked, .rejected].contains(status().status) ? verdict : nil
         } catch {
             return error
         }

@@ -142,6 +142,8 @@ final class IdentityContext: Sendable {
         var seen: Set<SynheartAuthError.Code> = []
         let origin = configuration.origin.origin
         var scheme = demands.scheme(of: origin) ?? scheme(for: record)
+        // A demand may be one too many to be remembered.
+        var isAssertionDemanded = false
         while true {
             let start = clock.continuous
             let sign = { @Sendable [self, record, scheme] () async throws(SynheartAuthError) in
@@ -151,7 +153,8 @@ final class IdentityContext: Sendable {
                 try await beforeSending(signed.timestamp)
                 return try await call(route, headers: signed.fields, body: body, deadline: deadline)
             }
-            let asserts = asserting != .never && demands.needsAssertion(route.rawValue, at: origin)
+            let asserts =
+                asserting != .never && (isAssertionDemanded || demands.needsAssertion(route.rawValue, at: origin))
             do throws(SynheartAuthError) {
                 let answer =
                     try await asserts
@@ -169,6 +172,7 @@ final class IdentityContext: Sendable {
                 case .signOtherScheme: scheme = scheme == .one ? .two : .one
                 case .assert where asserting != .never:
                     demands.note(error.assertionDemand, on: route.rawValue, at: origin)
+                    isAssertionDemanded = true
                 default: throw error
                 }
                 let offset = record.clockOffset
