@@ -254,7 +254,6 @@ actor DeviceIdentity {
                     throw SynheartAuthError(.rotationFailed, "the service calls a new key too old", cause: error)
                 }
                 switch error.remedy {
-                // If the key was rotated meanwhile, sign with the new one.
                 case .rotate: if try await context.ledger.load().key == signing { try await rotateAsDemanded() }
                 case .rebind: try await rebind()
                 default: throw error

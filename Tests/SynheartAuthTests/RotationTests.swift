@@ -100,6 +100,25 @@ import Testing
         #expect(phone.keys.created == 2)
     }
 
+    @Test("a demand to rotate the new key is known after the status has settled the rotation")
+    func demandAfterLostAnswer() async throws {
+        let (phone, sdk, id) = try await Phone.registered()
+        for index in 0..<3 { await phone.network.plan(index == 0 ? .answerDropped : .requestDropped, at: index) }
+        await expectError(.networkError) { try await sdk.rotateKey(appID: Phone.app) }
+        phone.clock.advance(.seconds(86_400))
+        await phone.service.edit(id) {
+            $0.mustRotateBy = UnixTime(phone.clock.trueMilliseconds / 1000 + 3600)
+            $0.mustRotateReason = .compromise
+        }
+        let next = try phone.launch()
+        try await next.rotateKey(appID: Phone.app)
+        #expect(try phone.record().rotationDemand?.reason == .compromise)
+        try await next.maintain(appID: Phone.app)
+        #expect(try phone.record().rotationDemand == nil)
+        #expect(phone.keys.created == 3)
+        #expect(try await phone.signAndVerify(next).status == 200)
+    }
+
     @Test("a delayed copy that arrives after the rotation changes nothing")
     func delayedCopy() async throws {
         let (phone, sdk, _) = try await Phone.registered()

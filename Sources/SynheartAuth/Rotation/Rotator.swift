@@ -136,8 +136,8 @@ struct Rotator: Sendable {
         }
     }
 
-    private func confirm(at time: UnixTime) async throws(SynheartAuthError) -> KeyRotation {
-        let record = try await context.ledger.apply(.rotationConfirmed(at: time))
+    private func confirm(at time: UnixTime, keepsDemand: Bool = false) async throws(SynheartAuthError) -> KeyRotation {
+        let record = try await context.ledger.apply(.rotationConfirmed(at: time, keepsDemand: keepsDemand))
         // The rotation has taken effect. The old key is deleted now or by the next call.
         try? await disposeLeftover()
         context.log.event(.rotationFinished, device: record.deviceID)
@@ -188,11 +188,8 @@ struct Rotator: Sendable {
         switch current?.thumbprint {
         case let named? where named == pending.thumbprint:
             if state == .registered { try await context.ledger.apply(.rotationStarted(pending.alias, pending.reason)) }
-            // The status has recorded the demand. It is about the new key, so the confirmation must not clear it.
-            let demand = current?.mustRotate == true ? try await context.ledger.load().rotationDemand : nil
-            let rotation = try await confirm(at: current?.rotatedAt ?? current?.serverTime ?? UnixTime(0))
-            if let demand { try await context.ledger.apply(.rotationDemanded(demand)) }
-            return rotation
+            return try await confirm(
+                at: current?.rotatedAt ?? current?.serverTime ?? UnixTime(0), keepsDemand: current?.mustRotate == true)
         case let named? where named == record.key?.thumbprint:
             try await giveUpIfNoCopyCanArrive(
                 pending, serverTime: current?.serverTime, overlap: current?.overlap ?? 0, state)

@@ -28,7 +28,8 @@ enum IdentityEvent: Sendable, Hashable {
     /// The new key of a rotation is dropped: it is lost, or its hardware attestation cannot name a new challenge. No
     /// sent copy of the rotation may still take effect.
     case rotationKeyForgotten
-    case rotationConfirmed(at: UnixTime)
+    /// `keepsDemand`: the demand to rotate is about the new key.
+    case rotationConfirmed(at: UnixTime, keepsDemand: Bool = false)
     /// The rotation did not succeed. The pending key is kept: a copy may still arrive.
     case rotationSuspended(isRefused: Bool)
     /// The service certainly does not have the pending key.
@@ -119,8 +120,8 @@ enum IdentityReducer {
             }
             try next.editRotation { $0.thumbprint = nil }
             next.suspicions[rotation.alias] = nil
-        case .rotationConfirmed(let time):
-            try next.promote(at: time)
+        case .rotationConfirmed(let time, let keepsDemand):
+            try next.promote(at: time, keepsDemand)
         case .rotationSuspended(let isRefused):
             try next.editRotation { $0.isRefused = isRefused }
             try next.move(.rotationEnd)
@@ -236,14 +237,14 @@ extension IdentityRecord {
         self.journal = .rotation(rotation)
     }
 
-    fileprivate mutating func promote(at time: UnixTime) throws(SynheartAuthError) {
+    fileprivate mutating func promote(at time: UnixTime, _ keepsDemand: Bool) throws(SynheartAuthError) {
         guard self.identity == .active, case .rotation(let rotation) = self.journal,
             let thumbprint = rotation.thumbprint, let old = self.key
         else { throw refusal(of: .registered) }
         try move(.rotationEnd)
         self.key = KeyReference(alias: rotation.alias, thumbprint: thumbprint)
         self.keyRotatedAt = time
-        self.rotationDemand = nil
+        if !keepsDemand { self.rotationDemand = nil }
         if let handle = rotation.newHandle, handle.isUsed { self.attestationKey = handle }
         self.journal = .disposal(old.alias)
     }

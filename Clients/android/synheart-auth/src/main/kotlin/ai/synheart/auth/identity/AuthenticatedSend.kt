@@ -198,7 +198,8 @@ internal class AuthenticatedSend(
     private suspend fun confirmed(verdict: SynheartAuthException, record: IdentityRecord): SynheartAuthException? {
         if (isAuthOrigin && context.ledger.load().deviceId == record.deviceId) return verdict
         return try {
-            verdict.takeIf { identity.status().status == DeviceStatus.Status.REVOKED }
+            val status = identity.status().status
+            verdict.takeIf { status == DeviceStatus.Status.REVOKED || status == DeviceStatus.Status.REJECTED }
         } catch (error: SynheartAuthException) {
             error
         }

@@ -33,14 +33,15 @@ internal sealed interface IdentityEvent {
 
     /** The pending key is lost, or its attestation cannot name a new challenge; and no copy of its rotation is open. */
     data object RotationKeyForgotten : IdentityEvent
-    data class RotationConfirmed(val at: Long) : IdentityEvent
+    /** [keepsDemand]: the demand to rotate is about the new key. */
+    class RotationConfirmed(val at: Long, val keepsDemand: Boolean = false) : IdentityEvent
 
     /** The rotation did not succeed. The pending key is kept: a copy may still arrive. */
-    data class RotationSuspended(val isRefused: Boolean) : IdentityEvent
+    class RotationSuspended(val isRefused: Boolean) : IdentityEvent
 
     /** The service certainly does not have the pending key. */
     data object RotationAbandoned : IdentityEvent
-    data class RotationDemanded(val demand: RotationDemand) : IdentityEvent
+    class RotationDemanded(val demand: RotationDemand) : IdentityEvent
     data object KeyDisposed : IdentityEvent
 
     /** The first suspicious answer about a key. Ignored unless the record still names the key. */
@@ -90,7 +91,7 @@ internal fun IdentityRecord.after(event: IdentityEvent): IdentityRecord = when (
         if (lastCopy != null) throw refusal(IdentityState.REGISTERING)
         copy(thumbprint = null)
     }.unsuspected((journal as? JournalEntry.Rotation)?.alias.orEmpty())
-    is IdentityEvent.RotationConfirmed -> promoted(event.at)
+    is IdentityEvent.RotationConfirmed -> promoted(event)
     is IdentityEvent.RotationSuspended -> withRotation { copy(isRefused = event.isRefused) }.moved(Cause.ROTATION_END)
     IdentityEvent.RotationAbandoned -> {
         val rotation = journal as? JournalEntry.Rotation ?: throw refusal(IdentityState.REGISTERED)
@@ -169,12 +170,13 @@ private fun IdentityRecord.withRotation(edit: JournalEntry.Rotation.() -> Journa
 /** The record without the suspicion about this key: the key works, or a new key has its name. */
 private fun IdentityRecord.unsuspected(alias: String) = if (alias in suspicions) copy(suspicions = suspicions - alias) else this
 
-private fun IdentityRecord.promoted(at: Long): IdentityRecord {
+private fun IdentityRecord.promoted(event: IdentityEvent.RotationConfirmed): IdentityRecord {
     val rotation = journal as? JournalEntry.Rotation
     val thumbprint = rotation?.thumbprint
     if (identity != Identity.ACTIVE || thumbprint == null || key == null) throw refusal(IdentityState.REGISTERED)
     return moved(Cause.ROTATION_END).copy(
-        suspicions = emptyMap(), key = KeyReference(rotation.alias, thumbprint), keyRotatedAt = at, rotationDemand = null,
+        suspicions = emptyMap(), key = KeyReference(rotation.alias, thumbprint), keyRotatedAt = event.at,
+        rotationDemand = rotationDemand.takeIf { event.keepsDemand },
         journal = JournalEntry.Disposal(key.alias),
     )
 }

@@ -88,14 +88,17 @@ internal class RegistrationAttempt(private val context: IdentityContext) {
     }
 
     private val SynheartAuthException.callsForAttestedKey: Boolean
-        get() = this is SynheartAuthException.AttestationUnavailable || failure.situation == Situation.KEY_UNATTESTED
+        get() = this is SynheartAuthException.AttestationUnavailable ||
+            failure.situation == Situation.KEY_UNATTESTED || failure.situation == Situation.PROVIDER_SILENT
 
     /**
      * The failure of an unavailable provider. It asks for a pause, after which the same nonce may be tried again. If the challenge
      * would not outlive the pause, the next attempt has a new challenge. After the last pause the failure is final.
      */
     private fun pause(candidate: Candidate, error: SynheartAuthException): RegistrationFailure {
-        val delay = RetryPolicy.PROVIDER.delay(candidate.refusals, 0.0) ?: return RegistrationFailure(error)
+        val delay = RetryPolicy.PROVIDER.delay(candidate.refusals, 0.0)
+            // Without the provider only the attestation of a new key helps.
+            ?: return if (candidate.key.isAttestationSpent) spent(error) else RegistrationFailure(error)
         if (configuration.clock.elapsedMillis + delay.inWholeMilliseconds >= candidate.challenge.goodUntilMillis) {
             return RegistrationFailure(error, Remedy.NEW_CHALLENGE)
         }

@@ -181,8 +181,8 @@ internal class Rotator(private val context: IdentityContext) {
         }
     }
 
-    private suspend fun confirm(at: Long): KeyRotation {
-        val record = ledger.apply(IdentityEvent.RotationConfirmed(at))
+    private suspend fun confirm(at: Long, keepsDemand: Boolean = false): KeyRotation {
+        val record = ledger.apply(IdentityEvent.RotationConfirmed(at, keepsDemand))
         // The rotation has taken effect. The old key is deleted now or by the next call.
         try {
             disposeLeftover()
@@ -244,7 +244,7 @@ internal class Rotator(private val context: IdentityContext) {
             }
             pending.thumbprint -> {
                 resume(pending)
-                confirm(status.keyRotatedAt ?: status.serverTimestamp)
+                confirm(status.keyRotatedAt ?: status.serverTimestamp, status.mustRotate)
             }
             else -> {
                 giveUpIfNoCopyCanArrive(pending, status.serverTimestamp)
