@@ -84,15 +84,18 @@ struct PendingProofs: Sendable {
         }
         // If an operator has decided meanwhile, erase the proof.
         guard device.status == .pending else { return try await erase(proof.deviceID) }
+        // Another proof of the device verified meanwhile, or this one did before the last step failed. A vendor may refuse a proof
+        // that it is asked about again.
+        guard device.assurance.isUnproven else {
+            guard let app = try? await apps.enabled(proof.appID) else { return try await erase(proof.deviceID) }
+            return try await finish(device, app: app)
+        }
         let rounds = backOff.countRound(proof.deviceID, isLast: age > Self.longestWait - Self.lastHour)
         if age > Self.longestWait, rounds > Self.lastRounds {
             return try await reject(device, "not_settled_within_a_day")
         }
         guard !isAway, !backOff.isPostponed(proof.deviceID, at: clock.now) else { return }
         let app = try await apps.enabled(proof.appID)
-        // Another proof of the device verified meanwhile, or this one did before the last step failed. A vendor may refuse a proof
-        // that it is asked about again.
-        guard device.assurance.isUnproven else { return try await finish(device, app: app) }
         guard let input = try input(proof, device) else {
             return try await reject(device, "refused")
         }

@@ -10,6 +10,7 @@ import ai.synheart.auth.SynheartAuthException
 import ai.synheart.auth.TransportException
 import java.io.IOException
 import java.io.InterruptedIOException
+import java.net.ProtocolException
 import kotlin.coroutines.ContinuationInterceptor
 import kotlin.coroutines.CoroutineContext
 import kotlin.time.Duration
@@ -169,7 +170,9 @@ internal class SynheartAuthInterceptor(
             return HttpResponse(response.code, response.headers.toList(), body)
         }
 
-        private fun lost(error: IOException, signed: SignedRequest): TransportException {
+        private fun lost(last: IOException, signed: SignedRequest): TransportException {
+            // The last error may be that of OkHttp's own second attempt.
+            val error = signed.failure ?: last
             replace(null, error)
             hasLostConnection = signed.isSent && !signed.isAnswered && error !is InterruptedIOException
             return TransportException("no answer", mayHaveArrived = signed.isSent, cause = error)
@@ -233,7 +236,8 @@ internal object OnceGuard : Interceptor {
         val request = chain.request()
         val signed = request.tag(SignedRequest::class.java) ?: return chain.proceed(request)
         if (signed.url != request.url.toString()) throw IOException("a signed request follows no redirect")
-        if (signed.isSent) throw signed.failure ?: IOException("a signed request is not sent again after its answer")
+        // OkHttp tries again after other errors. After a stream that the server refused, it would do so until the deadline.
+        if (signed.isSent) throw ProtocolException("a signed request is sent once")
         signed.isSent = true
         try {
             return chain.proceed(request).also { signed.isAnswered = true }
