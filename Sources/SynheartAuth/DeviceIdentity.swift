@@ -181,7 +181,7 @@ actor DeviceIdentity {
         let record = try await context.ledger.load()
         switch record.journal {
         case .rotation(let pending) where record.identity == .active:
-            _ = try await rotate(RotationGoal(reason: pending.reason))
+            _ = try await rotate(RotationGoal(finishing: pending, demanded: record.rotationDemand))
         case .disposal:
             try await context.exclusively { [context] () async throws(SynheartAuthError) in
                 try await Rotator(context: context).disposeLeftover()
@@ -239,7 +239,6 @@ actor DeviceIdentity {
     private func fetchToken(_ audience: String?) async throws(SynheartAuthError) -> DeviceToken {
         var seen: Set<RetryTable.Remedy> = []
         while true {
-            let signing = try await context.ledger.load().key
             do throws(SynheartAuthError) {
                 let (answer, key) = try await call(.token, body: TokenRequest(audience: audience).bytes)
                 let response = try answer.read(TokenResponse.self)
@@ -254,7 +253,7 @@ actor DeviceIdentity {
                     throw SynheartAuthError(.rotationFailed, "the service calls a new key too old", cause: error)
                 }
                 switch error.remedy {
-                case .rotate: if try await context.ledger.load().key == signing { try await rotateAsDemanded() }
+                case .rotate: try await rotateAsDemanded()
                 case .rebind: try await rebind()
                 default: throw error
                 }

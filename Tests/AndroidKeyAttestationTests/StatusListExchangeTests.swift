@@ -63,6 +63,8 @@ import Testing
             ([("cache-control", "s-maxage=9, max-age=4000")], 0, 4000),
             ([("cache-control", "no-cache, max-age=4000")], 0, 300), ([("cache-control", "no-store")], 0, 300),
             ([("cache-control", "max-age=4000"), ("age", "5000")], 5000, 300),
+            ([("cache-control", "max-age=4000"), ("age", "1209600")], 1_209_600, 300),
+            ([("age", "99999999999999999999")], 1 << 31, 300),
             ([("cache-control", "max-age=99999999999999999999")], 0, 3600),
             ([("cache-control", "max-age=-1")], 0, 3600),
             ([("cache-control", "max-age=999999999")], 0, 86_400), ([], 0, 3600), ([("age", "-3")], 0, 3600),

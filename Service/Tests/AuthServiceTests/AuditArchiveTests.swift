@@ -64,6 +64,8 @@ import Testing
         for head in [nil, early, middle, try await service.auditTrail.head()] {
             #expect(try await service.auditTrail.verify(against: head) == .intact)
         }
+        // The head that the service logged last may be of an event that is archived now.
+        #expect(try await service.auditTrail.compare(middle) == .intact)
         #expect(try await !archiver.archiveNext())
     }
 
@@ -154,6 +156,19 @@ import Testing
         let forged = StoredAuditArchive(first: 1, last: head.sequence, hash: head.hash, seal: head.description)
         #expect(try await world.stores.add(forged))
         #expect(try await service.auditTrail.verify() == .archiveBroken(1))
+    }
+
+    @Test func `an archive that this service did not seal does not explain a cut log`() async throws {
+        try await append(5)
+        let before = try await service.auditTrail.head()
+        let forged = AuditHead(
+            sequence: before.sequence + 9, at: before.at, hash: before.hash, signature: before.signature)
+        let row = StoredAuditArchive(
+            first: 1, last: forged.sequence, hash: forged.hash, seal: "\(forged)")
+        #expect(try await world.stores.add(row))
+        let beyond = AuditHead(
+            sequence: before.sequence + 1, at: before.at, hash: before.hash, signature: before.signature)
+        #expect(try await service.auditTrail.compare(beyond) == .cut(last: before.sequence))
     }
 
     @Test func `a crash between the file, its seam and the removal loses nothing`() async throws {

@@ -75,9 +75,15 @@ public struct StatusListAnswer: Sendable {
             headers.filter { $0.name.lowercased() == name }.map(\.value)
         }
         entityTag = values("etag").first.flatMap { Self.isEntityTag($0) ? $0 : nil }
-        age = values("age").first.flatMap(Int64.init(wholeSeconds:)) ?? 0
+        age = values("age").first.flatMap(Self.age) ?? 0
         let lifetime = Self.lifetime(values("cache-control"))
         freshFor = min(max(lifetime - age, Self.freshLimits.lowerBound), Self.freshLimits.upperBound)
+    }
+
+    /// The value of `Age` (RFC 9111 section 5.1), at most 2^31. It has no limit of a day: an old copy must not count as a young one.
+    private static func age(_ text: String) -> Int64? {
+        guard !text.isEmpty, text.utf8.allSatisfy({ UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }) else { return nil }
+        return min(Int64(text) ?? .max, 1 << 31)
     }
 
     private static func lifetime(_ cacheControl: [String]) -> Int64 {

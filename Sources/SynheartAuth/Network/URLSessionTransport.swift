@@ -88,8 +88,9 @@ public final class URLSessionTransport: HTTPTransport {
         let body = try await Self.body(of: request)
         let remaining = max(request.deadline - start.duration(to: .now), .zero)
         // URLSession's limit is for idle time, and swift-corelibs-foundation drops its fraction: 0.5 s would become no limit. Add
-        // one second, so that the exchange ends at its deadline below.
-        message.timeoutInterval = Double(remaining.wholeMilliseconds) / 1000 + 1
+        // one second, so that the exchange ends at its deadline below. A streamed answer may pause for longer: only its head has
+        // a deadline.
+        message.timeoutInterval = request.streamsAnswer ? 86_400 : Double(remaining.wholeMilliseconds) / 1000 + 1
         guard let configuration, !ConnectionReuse.isSafe(for: request.method) else {
             return try await Self.exchange(message, request, body, remaining, shared)
         }

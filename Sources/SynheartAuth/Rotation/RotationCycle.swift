@@ -12,6 +12,13 @@ struct RotationGoal: Sendable, Hashable {
     }
 }
 
+extension RotationGoal {
+    /// Finishes a rotation, for the stronger of its own reason and the demanded one.
+    init(finishing pending: PendingRotation, demanded demand: RotationDemand?) {
+        self.init(reason: demand?.reason == .compromise ? .compromise : pending.reason)
+    }
+}
+
 /// Runs up to three attempts at a rotation, while the service or the attestation provider cannot answer. Holds no lock between
 /// them.
 struct RotationCycle: Sendable {

@@ -62,7 +62,7 @@ extension OpenAPISchemas {
         "ForcedRotation": {"type": "object", "additionalProperties": false, "properties": {
           "within_seconds": {"type": ["integer", "null"], "minimum": 0, "maximum": 31536000, "default": 86400},
           "by": {"type": ["string", "null"],
-            "description": "The time itself, ISO 8601, instead of within_seconds: a repeated call is then the same demand."},
+            "description": "The time itself, ISO 8601, not in the past, instead of within_seconds: a repeated call is then the same demand."},
           "reason": {"type": ["string", "null"], "enum": ["scheduled", "compromise", null], "default": "scheduled"}}},
         "SchemeFloor": {"type": "object", "additionalProperties": false, "required": ["scheme"], "properties": {
           "scheme": {"type": "integer", "enum": [1, 2]}}},

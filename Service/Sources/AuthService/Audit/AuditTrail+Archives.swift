@@ -13,9 +13,9 @@ extension AuditTrail {
         var found: [UInt8]?
         var former: [Curve25519.Signing.PublicKey]?
         for archive in try await archives?.auditArchives() ?? [] {
-            guard archive.first == link.sequence + 1, let seal = try? AuditHead(archive.seal), seal.kind == .archive,
-                seal.sequence == archive.last, seal.hash == archive.hash, try await isGenuine(seal, &former)
-            else { return (.archiveBroken(archive.first), nil) }
+            guard archive.first == link.sequence + 1, try await isSealed(archive, &former) else {
+                return (.archiveBroken(archive.first), nil)
+            }
             guard let folder else { return (.archiveMissing(archive.first), nil) }
             let file: (entries: [StoredAuditEntry], seal: String)
             do throws(AuditArchiveFolder.ReadFailure) {
@@ -37,6 +37,18 @@ extension AuditTrail {
             }
         }
         return (.intact, found)
+    }
+
+    /// Whether this service sealed the archive's end.
+    ///
+    /// - Parameter former: as in `isGenuine`.
+    func isSealed(
+        _ archive: StoredAuditArchive, _ former: inout [Curve25519.Signing.PublicKey]?
+    ) async throws -> Bool {
+        guard let seal = try? AuditHead(archive.seal), seal.kind == .archive, seal.sequence == archive.last,
+            seal.hash == archive.hash
+        else { return false }
+        return try await isGenuine(seal, &former)
     }
 
     /// The names of missing archive files.

@@ -66,11 +66,16 @@ public struct AuditTrail: Sendable {
 
     /// Whether the log, or an archive, still contains this head. Checks neither the chain nor the archives' files, so it is cheap
     /// enough to call often.
-    public func compare(_ head: AuditHead) async throws(StoreError) -> AuditCheckResult {
+    public func compare(_ head: AuditHead) async throws -> AuditCheckResult {
         guard head.sequence > 0 else { return head.hash == AuditChain.origin ? .intact : .rewritten }
         guard let link = try await log.link(at: head.sequence) else {
-            if let last = try await archives?.auditArchives().last, last.last >= head.sequence { return .intact }
-            return .cut(last: try await log.link(at: nil)?.sequence ?? 0)
+            let end = try await log.link(at: nil)?.sequence ?? 0
+            var former: [Curve25519.Signing.PublicKey]?
+            guard let archive = try await archives?.auditArchives().last, archive.last >= head.sequence,
+                // The last event of the log stays in it.
+                archive.last <= end, try await isSealed(archive, &former)
+            else { return .cut(last: end) }
+            return archive.last > head.sequence || archive.hash == head.hash ? .intact : .rewritten
         }
         return link.hash == head.hash ? .intact : .rewritten
     }

@@ -87,8 +87,10 @@ struct PendingProofs: Sendable {
         // Another proof of the device verified meanwhile, or this one did before the last step failed. A vendor may refuse a proof
         // that it is asked about again.
         guard device.assurance.isUnproven else {
-            guard let app = try? await apps.enabled(proof.appID) else { return try await erase(proof.deviceID) }
-            return try await finish(device, app: app)
+            do throws(Refusal) { return try await finish(device, app: try await apps.enabled(proof.appID)) } catch {
+                guard error.code == .unknownApp, age > Self.longestWait else { throw error }
+                return try await erase(proof.deviceID)
+            }
         }
         let rounds = backOff.countRound(proof.deviceID, isLast: age > Self.longestWait - Self.lastHour)
         if age > Self.longestWait, rounds > Self.lastRounds {

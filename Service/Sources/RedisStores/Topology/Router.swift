@@ -91,7 +91,7 @@ final class Router: Sendable {
         let reply = try await session.call(command, isBounded: isBounded)
         guard case .error = reply else { return reply }
         let call = RoutedCall(owner: session.endpoint, followsAsk: followsAsk, isScript: false)
-        return try await go(on: call, partition, session, reply) { _ in command }
+        return try await go(on: call, partition, session, reply, isBounded: isBounded) { _ in command }
     }
 
     /// Runs a script for a partition.
@@ -104,7 +104,7 @@ final class Router: Sendable {
         let reply = try await session.call(script.command(words: words, add), isBounded: isBounded)
         guard case .error = reply else { return reply }
         let call = RoutedCall(owner: session.endpoint, followsAsk: true, isScript: true)
-        return try await go(on: call, partition, session, reply) { mayLackScript in
+        return try await go(on: call, partition, session, reply, isBounded: isBounded) { mayLackScript in
             script.command(words: words, isLoaded: mayLackScript, add)
         }
     }
@@ -113,7 +113,7 @@ final class Router: Sendable {
     ///
     /// - Parameter command: makes the command to repeat. If its argument is false, a script's command must contain the source.
     private func go(
-        on call: RoutedCall, _ partition: Int, _ owner: ServerSession, _ first: RESPValue,
+        on call: RoutedCall, _ partition: Int, _ owner: ServerSession, _ first: RESPValue, isBounded: Bool,
         _ command: (Bool) -> RESPCommand
     ) async throws(StoreError) -> RESPValue {
         var (call, answering, reply) = (call, owner, first)
@@ -124,10 +124,11 @@ final class Router: Sendable {
                 answering = try table.withLock { table throws(StoreError) in
                     try table.importing(endpoint, at: .now)
                 }
-                reply = try await answering.call(command(call.mayLackScript), asking: true)
+                reply = try await answering.call(
+                    command(call.mayLackScript), asking: true, isBounded: isBounded)
             case .load:
                 answering = owner
-                reply = try await owner.call(command(call.mayLackScript))
+                reply = try await owner.call(command(call.mayLackScript), isBounded: isBounded)
             case .refuse(let error, let consequence):
                 switch consequence {
                 case .dropRoute: table.withLock { $0.dropRoute(partition, to: owner) }

@@ -45,7 +45,8 @@ struct FleetRun {
 
     /// The members with a fixed time in place of the seconds until then.
     private static func fixed(_ body: JSONObject, at now: UnixTime) -> JSONObject {
-        guard let within = body["within_seconds"]?.integer else { return body }
+        // At once is the same demand whenever it is made.
+        guard let within = body["within_seconds"]?.integer, within > 0 else { return body }
         var body = body
         body["within_seconds"] = nil
         body["by"] = .string((now + within).iso8601)
