@@ -26,10 +26,8 @@ enum ForwardedTarget {
             default: return nil
             }
         }
-        guard let text = String(validating: escaped, as: UTF8.self),
-            text.prefix(while: { $0 != "?" }).removingPercentEncoding != nil
-        else { return nil }
-        return text
+        let text = String(decoding: escaped, as: UTF8.self)
+        return text.prefix { $0 != "?" }.removingPercentEncoding == nil ? nil : text
     }
 
     private static let digits = Array("0123456789ABCDEF".utf8)

@@ -33,7 +33,7 @@ public struct DeviceForgetting: Sendable {
         repeat {
             let now = clock.now
             if let previous {
-                do throws(StoreError) { while try await forgetNext(at: min(previous, now)) == Self.step {} } catch {
+                do throws(StoreError) { while try await forgetNext(asOf: min(previous, now)) == Self.step {} } catch {
                     logger.warning("ended devices are forgotten later", metadata: ["reason": "\(error)"])
                 }
             }
@@ -43,12 +43,14 @@ public struct DeviceForgetting: Sendable {
 
     /// Forgets one batch of ended devices.
     ///
+    /// - Parameter time: the days count back from it. The audit event has the clock's own time.
     /// - Returns: the number of forgotten devices.
-    func forgetNext(at now: UnixTime) async throws(StoreError) -> Int {
-        let time = now - days * 86_400
+    func forgetNext(asOf time: UnixTime) async throws(StoreError) -> Int {
+        let now = clock.now
+        let limit = time - days * 86_400
         let event = AuditEvent(
             .devicesForgotten, at: now, actor: "service",
-            detail: JSONObject([("ended_before", .string(time.iso8601))]))
-        return try await store?.forgetDevices(endedBefore: time, now: now, limit: Self.step, recording: event) ?? 0
+            detail: JSONObject([("ended_before", .string(limit.iso8601))]))
+        return try await store?.forgetDevices(endedBefore: limit, now: now, limit: Self.step, recording: event) ?? 0
     }
 }

@@ -16,8 +16,8 @@ enum CSV {
     }
 
     /// A cell, in quotes. Spreadsheets take text that begins with one of `=+-@` as a formula, and some of them split a cell at a
-    /// semicolon, a tab or a line end. So a `'` precedes each of `=+-@` that begins the text or one of its parts. Invisible
-    /// characters are escaped, as on pages.
+    /// semicolon, a tab or a line end. So each `=`, `+`, `-` or `@` at the start of the text or of one of these parts gets a `'`
+    /// before it. Invisible characters are escaped, as on pages.
     static func cell(_ text: String) -> String {
         var safe = ""
         var isAtStart = true
