@@ -65,6 +65,8 @@ extension Heavy {
             let received = try #require(server.received.first)
             #expect(received.isWhole && received.count == length && received.digest == Array(SHA256.hash(data: bytes)))
             #expect(received.head.contains(ContentDigest(of: bytes).field))
+            let head = received.head.lowercased()
+            #expect(head.contains("content-length: \(length)\r\n") && !head.contains("transfer-encoding"))
         }
 
         @Test(
@@ -141,6 +143,29 @@ extension Heavy {
             server.hurry()
             try await eventually { server.received.count == 1 }
             #expect(server.received.allSatisfy { !$0.isWhole })
+        }
+
+        @Test("uploads that end early, at any moment, end alone: the process and other uploads go on")
+        func endedAnywhere() async throws {
+            let server = try BulkServer()
+            defer { server.stop() }
+            let file = NSTemporaryDirectory() + "synheart-auth-body-\(UUID().uuidString)"
+            try Data(count: Self.large / 5).write(to: URL(fileURLWithPath: file))
+            defer { unlink(file) }
+            let upload = TransportRequest(
+                method: "PUT", url: "http://127.0.0.1:\(server.port)/x", headers: HeaderFields(), bodyFile: file)
+            let transport = URLSessionTransport()
+            for number in 0..<400 {
+                let mark = server.arrived
+                let send = Task { try await transport.send(upload).status }
+                // Between the connection's start and a few MB later.
+                let enough = mark + number % 40 * 65_536
+                if number % 4 > 0 { try await eventually { server.arrived > enough } }
+                send.cancel()
+                _ = await send.result
+            }
+            #expect(try await transport.send(upload).status == 200)
+            #expect(try #require(server.received.last { $0.isWhole }).count == Self.large / 5)
         }
 
         @Test("a request that is signed again sends the same body: the source is not read for another digest")

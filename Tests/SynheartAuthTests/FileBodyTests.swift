@@ -127,6 +127,46 @@ import Testing
         #expect(body == content)
     }
 
+    #if canImport(FoundationNetworking)
+        @Test("a file that grew is sent as it was when it was opened; one that shrank is an error")
+        func changed() throws {
+            func read(_ stream: FileStream) -> [UInt8]? {
+                var (bytes, piece) = ([UInt8](), [UInt8](repeating: 0, count: 65_536))
+                while stream.hasBytesAvailable {
+                    let count = stream.read(&piece, maxLength: piece.count)
+                    guard count > 0 else { return nil }
+                    bytes += piece.prefix(count)
+                }
+                return bytes
+            }
+            let grown = try FileStream(path)
+            let file = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
+            try file.seekToEnd()
+            try file.write(contentsOf: Data([1, 2, 3]))
+            #expect(read(grown) == content && grown.length == content.count)
+            let shrunk = try FileStream(path)
+            try file.truncate(atOffset: 70_000)
+            #expect(read(shrunk) == nil)
+        }
+
+        @Test("the request of a missing file, a folder or a FIFO is not sent", .timeLimit(.minutes(15)))
+        func unopened() async throws {
+            #expect(mkfifo(path + ".fifo", 0o600) == 0)
+            defer { unlink(path + ".fifo") }
+            let server = try LocalServer("HTTP/1.1 204 No Content\r\n\r\n")
+            defer { server.stop() }
+            for file in [path + ".none", NSTemporaryDirectory(), path + ".fifo"] {
+                let upload = TransportRequest(
+                    method: "PUT", url: "http://127.0.0.1:\(server.port)/x", headers: HeaderFields(), bodyFile: file)
+                let error = await #expect(throws: TransportError.self) {
+                    try await URLSessionTransport().send(upload).status
+                }
+                #expect(error?.isUnsendable == true)
+            }
+            #expect(server.received == nil)
+        }
+    #endif
+
     #if os(Linux)
         /// A regular file without an end: reading all of it would take minutes.
         private static let endless = "/proc/\(getpid())/pagemap"

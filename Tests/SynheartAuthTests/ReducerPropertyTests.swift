@@ -36,7 +36,7 @@ import Testing
         case 20: return .rotationHandleForgotten
         case 21: return time.seconds.isMultiple(of: 2) ? .rotationCopiesRefused : .rotationCopiesSent(before: time)
         case 22: return .rotationKeyForgotten
-        case 23: return .rotationDemanded(RotationDemand(by: time, reason: .compromise))
+        case 23: return .rotationDemanded(RotationDemand(by: time, reason: .compromise), of: reference)
         case 24: return .schemeUsed(random.below(2) == 0 ? .one : .two)
         case 25:
             return .keySuspected(reference, Suspicion(process: ProcessID(value: 7), at: .milliseconds(time.seconds)))

@@ -246,7 +246,10 @@ import Testing
     @Test func `a handle is kept until it is forgotten, and a demand until the key is new`() throws {
         #expect(try apply(.attestationKeyForgotten, to: registering).attestationKey == nil)
         let demand = RotationDemand(by: UnixTime(5), reason: .scheduled)
-        let demanded = try apply(.rotationDemanded(demand), to: registered)
+        let key = try #require(registered.key)
+        let demanded = try apply(.rotationDemanded(demand, of: key), to: registered)
         #expect(demanded.rotationDemand == demand && demanded.state == .registered)
+        let replaced = IdentityRecord.KeyReference(alias: key.alias, thumbprint: "replaced")
+        #expect(try apply(.rotationDemanded(demand, of: replaced), to: registered) == registered)
     }
 }

@@ -600,6 +600,41 @@ import Testing
         }
     }
 
+    @Test(
+        "an X-Synheart-Rotate that arrives after the rotation is about the replaced key: nothing is due",
+        arguments: [Route.token.rawValue, "/v1/own"])
+    func demandedLate(path: String) async throws {
+        /// Runs a step before it returns the first answer for a path.
+        struct Late: HTTPTransport {
+            let base: any HTTPTransport
+            let path: String
+            let step = Locked<(@Sendable () async throws -> Void)?>(nil)
+
+            func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
+                let answer = try await base.send(request)
+                if request.url.hasSuffix(path), let step = step.withLock({ $0.take() }) {
+                    do { try await step() } catch { throw TransportError("\(error)") }
+                }
+                return answer
+            }
+        }
+        let phone = Phone()
+        let late = Late(base: phone.network, path: path)
+        let sdk = try phone.launch { $0.transport = late }
+        let id = try await sdk.registerDevice(appID: Phone.app).deviceId
+        await phone.service.edit(id) { $0.mustRotateBy = UnixTime(TestClock.start / 1000 + 3600) }
+        late.step.withLock { $0 = { try await sdk.rotateKey(appID: Phone.app) } }
+        if path == Route.token.rawValue {
+            _ = try await sdk.deviceToken(appID: Phone.app)
+        } else {
+            let url = FakeService.origin + path
+            let request = TransportRequest(method: "GET", url: url, headers: HeaderFields(), body: [])
+            #expect(try await sdk.send(request, appID: Phone.app).status == 200)
+        }
+        #expect(await phone.service.count(.rotateKey) == 1)
+        #expect(try phone.record().rotationDemand == nil)
+    }
+
     @Test("a background rotation that failed starts again at the next launch")
     func backgroundOnce() async throws {
         let (phone, _, _) = try await Phone.registered()

@@ -170,10 +170,11 @@ import Testing
         phone.storage.refuseWrites(true)
         try await ledger.apply(.keyDisposed)
         let demand = RotationDemand(by: UnixTime(1), reason: .scheduled)
-        await expectError(.storageError) { try await ledger.apply(.rotationDemanded(demand)).state }
+        let key = try #require(await ledger.load().key)
+        await expectError(.storageError) { try await ledger.apply(.rotationDemanded(demand, of: key)).state }
         #expect(phone.logger.entries.count == before)
         phone.storage.refuseWrites(false)
-        try await ledger.apply(.rotationDemanded(demand))
+        try await ledger.apply(.rotationDemanded(demand, of: key))
         #expect(phone.logger.entries.count == before)
     }
 }

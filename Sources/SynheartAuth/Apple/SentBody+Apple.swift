@@ -93,12 +93,7 @@
 
         /// The task that sends the body.
         func task(_ message: URLRequest, _ length: Int64?, in session: URLSession) throws -> URLSessionDataTask {
-            var message = message
-            message.httpBodyStream = try takeStream()
-            if BodyStreams.keepLength, let length {
-                message.setValue("\(length)", forHTTPHeaderField: "Content-Length")
-            }
-            return session.dataTask(with: message)
+            session.upload(message, try takeStream(), length)
         }
     }
 #endif

@@ -97,7 +97,8 @@ final class HeldLock: StorageLock {
         wait(first) { self.afterwards(wait, rest.dropFirst()) }
     }
 
-    private func drop() {
+    /// Releases the lock, if it was taken, and ends the running time, now.
+    func drop() {
         let (lock, time) = state.withLock { state in
             defer { (state.lock, state.time) = (nil, nil) }
             return (state.lock, state.time)

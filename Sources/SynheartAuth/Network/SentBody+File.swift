@@ -75,7 +75,7 @@
 
         /// The task that sends the body.
         func task(_ message: URLRequest, _ length: Int64?, in session: URLSession) throws -> URLSessionDataTask {
-            session.uploadTask(with: message, fromFile: URL(fileURLWithPath: path))
+            try session.upload(message, path)
         }
     }
 #endif

@@ -8,10 +8,20 @@
         static func isSafe(for method: String) -> Bool { !["PUT", "DELETE"].contains(method.uppercased()) }
     }
 
-    /// The way in which URLSession sends the stream of a body.
-    enum BodyStreams {
-        /// Keeps the `Content-Length` instead of chunks, so that a truncated body is never taken for a complete one.
-        static let keepLength = true
+    extension URLSession {
+        /// A task that sends a file in pieces, with its length.
+        func upload(_ message: URLRequest, _ file: String) -> URLSessionDataTask {
+            uploadTask(with: message, fromFile: URL(fileURLWithPath: file))
+        }
+
+        /// A task that sends a stream. If its length is known, the length is sent instead of chunks, so that a truncated body is
+        /// never taken for a complete one.
+        func upload(_ message: URLRequest, _ stream: InputStream, _ length: Int64?) -> URLSessionDataTask {
+            var message = message
+            message.httpBodyStream = stream
+            if let length { message.setValue("\(length)", forHTTPHeaderField: "Content-Length") }
+            return dataTask(with: message)
+        }
     }
 
     extension URLSessionTask {

@@ -118,11 +118,10 @@ public final class URLSessionTransport: HTTPTransport {
         do {
             task =
                 try body?.task(message, request.bodySource?.length, in: shared.session)
-                ?? request.bodyFile.map {
-                    shared.session.uploadTask(with: message, fromFile: URL(fileURLWithPath: $0))
-                } ?? shared.session.dataTask(with: message)
+                ?? request.bodyFile.map { try shared.session.upload(message, $0) }
+                ?? shared.session.dataTask(with: message)
         } catch {
-            throw TransportError("the body's source cannot be read: \(error)", isUnsendable: true)
+            throw TransportError("the body cannot be read: \(error)", isUnsendable: true)
         }
         shared.takeOver?(task)
         return try await shared.exchanges.run(

@@ -18,7 +18,9 @@ struct Resetter: Sendable {
         }
         guard record != IdentityRecord(appID: context.appID) else { return }
         let deviceID = record.deviceID
-        try await finish(try await begin(record, reason))
+        let begun = try await begin(record, reason)
+        try await finish(begun)
+        if begun == record { try context.ledger.announce(.resetStarted(reason), of: record) }
         context.log.event(.identityReset, device: deviceID)
     }
 

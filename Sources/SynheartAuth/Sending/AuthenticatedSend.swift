@@ -70,7 +70,7 @@ struct AuthenticatedSend: Sendable {
                 continue
             }
             let answer = sent.answer
-            await applyDemands(of: answer)
+            await applyDemands(of: sent)
             let verdict = verdict(answer)
             guard let verdict else {
                 // The service verified the request only in this case, and refuses lower schemes from now on.
@@ -205,10 +205,12 @@ struct AuthenticatedSend: Sendable {
         return .read(measure.digest)
     }
 
-    /// Records a demand to rotate. Only the auth service can make one.
-    private func applyDemands(of answer: TransportResponse) async {
-        guard isAuthOrigin, let demand = ServiceVerdict.rotationDemand(answer.headers) else { return }
-        _ = try? await context.ledger.apply(.rotationDemanded(demand))
+    /// Records a demand to rotate the key that signed. Only the auth service can make one.
+    private func applyDemands(of sent: SentCopy) async {
+        guard isAuthOrigin, let key = sent.record.key,
+            let demand = ServiceVerdict.rotationDemand(sent.answer.headers)
+        else { return }
+        _ = try? await context.ledger.apply(.rotationDemanded(demand, of: key))
     }
 
     /// Whether a second effect of the request does no harm.

@@ -94,15 +94,17 @@ final class IdentityContext: Sendable {
         try checkKeyStore()
     }
 
-    /// Calls the service. Learns its clock and records its demand to rotate from the answer, best effort.
+    /// Calls the service. Learns its clock from the answer, and its demand to rotate the key that signed, best effort.
     func call(
         _ route: Route, headers: [(name: String, value: String)] = [], body: [UInt8] = [],
-        deadline: Duration = .seconds(30)
+        signedBy key: IdentityRecord.KeyReference? = nil, deadline: Duration = .seconds(30)
     ) async throws(SynheartAuthError) -> ServiceClient.Response {
         try HeldLock.operation?.check()
         let outcome = await service.exchange(route, headers: headers, body: body, deadline: deadline)
         if let offset = outcome.offset { await learn(offset) }
-        if let demand = outcome.rotationDemand { _ = try? await ledger.apply(.rotationDemanded(demand)) }
+        if let demand = outcome.rotationDemand, let key {
+            _ = try? await ledger.apply(.rotationDemanded(demand, of: key))
+        }
         return try outcome.result.get()
     }
 
@@ -149,9 +151,10 @@ final class IdentityContext: Sendable {
             let sign = { @Sendable [self, record, scheme] () async throws(SynheartAuthError) in
                 try await RequestSigner(context: self).sign(scheme, route, body: body, record: record, alias: alias)
             }
-            let exchange = { @Sendable [self] (signed: SignedMessage) async throws(SynheartAuthError) in
+            let exchange = { @Sendable [self, record] (signed: SignedMessage) async throws(SynheartAuthError) in
                 try await beforeSending(signed.timestamp)
-                return try await call(route, headers: signed.fields, body: body, deadline: deadline)
+                return try await call(
+                    route, headers: signed.fields, body: body, signedBy: record.reference(alias), deadline: deadline)
             }
             let asserts =
                 asserting != .never && (isAssertionDemanded || demands.needsAssertion(route.rawValue, at: origin))

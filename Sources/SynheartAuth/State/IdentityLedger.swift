@@ -124,7 +124,7 @@ struct IdentityLedger: Sendable {
             if isGranted == nil { isGranted = await withDeadline(Self.timeLimit, sleeper) { await time.answer() } }
             guard isGranted == true, held.keep(try await takeLock(scope)) else { throw HeldLock.isSuspending }
         } catch {
-            time.end()
+            held.drop()
             throw error
         }
         return held
@@ -240,6 +240,12 @@ struct IdentityLedger: Sendable {
 
     private func isReset(_ event: IdentityEvent) -> Bool {
         if case .resetStarted = event { true } else { false }
+    }
+
+    /// Announces an event that was not recorded.
+    func announce(_ event: IdentityEvent, of record: IdentityRecord) throws(SynheartAuthError) {
+        let after = try IdentityReducer.reduce(record, event)
+        if after.state != record.state { announce(record.state, after) }
     }
 
     private func announce(_ from: IdentityState, _ record: IdentityRecord) {

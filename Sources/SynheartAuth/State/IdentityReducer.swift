@@ -34,7 +34,8 @@ enum IdentityEvent: Sendable, Hashable {
     case rotationSuspended(isRefused: Bool)
     /// The service certainly does not have the pending key.
     case rotationAbandoned
-    case rotationDemanded(RotationDemand)
+    /// Ignored unless the record still names the key that signed the request: a late answer is about a replaced key.
+    case rotationDemanded(RotationDemand, of: IdentityRecord.KeyReference)
     case keyDisposed
 
     /// Ignored unless the record still names this key: a new one may have the same alias.
@@ -129,8 +130,8 @@ enum IdentityReducer {
             guard case .rotation(let rotation) = record.journal else { throw record.refusal(of: .registered) }
             try next.move(.rotationEnd)
             next.journal = .disposal(rotation.alias)
-        case .rotationDemanded(let demand):
-            next.rotationDemand = demand
+        case .rotationDemanded(let demand, let key):
+            if record.names(key) { next.rotationDemand = demand }
         case .keyDisposed:
             if case .disposal(let alias) = record.journal {
                 next.journal = nil
