@@ -70,4 +70,23 @@ import Testing
         #expect(upgrading.output == "200", "\(upgrading.errors)")
         #expect(service.stop() == 0)
     }
+
+    @Test(.enabled(if: isInstalled("curl"), "needs curl"))
+    func `a client of HTTP 1.0 gets a body of unknown length without chunks`() async throws {
+        let fixture = try await ProxyFixture(in: folder, mode: "observe")
+        let proxy = try await fixture.proxy()
+        for body in ["", "hello"] {
+            let chunk = body.isEmpty ? "" : "\(body.utf8.count)\r\n\(body)\r\n"
+            fixture.backend.reply = .bytes("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\(chunk)0\r\n\r\n")
+            for header in ["Connection: keep-alive", "Accept: text/plain"] {
+                let answer = try await Self.run([
+                    "curl", "-sS", "-m", "20", "-i", "--raw", "--http1.0", "-H", header,
+                    "http://127.0.0.1:\(proxy.port)/v1/pay",
+                ])
+                let parts = answer.output.components(separatedBy: "\r\n\r\n")
+                #expect(parts.count == 2 && parts[0].hasPrefix("HTTP/1.0 200 "), "\(answer)")
+                #expect(parts.last == body && !parts[0].lowercased().contains("chunked"), "\(answer)")
+            }
+        }
+    }
 }

@@ -35,6 +35,8 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private struct Waiting {
         /// Whether the request allows the connection to stay open after the response.
         let keepsAlive: Bool
+        /// Whether the client cannot read chunks: it speaks HTTP/1.0.
+        let needsLength: Bool
         /// Whether the answer has no body, whatever its head says.
         let isHead: Bool
         /// Whether the request asks for another protocol. The decoder stops after such a request.
@@ -50,6 +52,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
             isHead = head.method == .HEAD
             changesProtocol = head.method == .CONNECT || head.headers.contains(name: "Upgrade")
             keepsAlive = head.isKeepAlive && !changesProtocol
+            needsLength = head.version == .http1_0
             awaitsContinue = head.awaitsContinue
         }
     }
@@ -133,11 +136,16 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     private func write(_ response: HTTPResponse, _ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>?) {
-        announcesEnd = isLastAnswer
-        context.write(wrapOutboundOut(.head(WireTranslation.head(response, isLast: announcesEnd))), promise: promise)
+        // For a client of HTTP/1.0, a body without a length ends with the connection (RFC 9112 section 6.3).
+        let endsBody = waiting.first?.needsLength == true && response.headerFields[.contentLength] == nil
+        announcesEnd = isLastAnswer || endsBody
+        var head = WireTranslation.head(response, isLast: announcesEnd)
+        // The encoder sends chunks in every answer of HTTP/1.1 without a length.
+        if endsBody { head.version = .http1_0 }
+        context.write(wrapOutboundOut(.head(head)), promise: promise)
     }
 
-    /// Whether the connection ends after the response to the oldest request. It does in four cases: the client requested it, in
+    /// Whether the connection ends after the response to the oldest request, whatever its body is. It does in four cases: the client requested it, in
     /// the form of its HTTP version; the following bytes cannot be parsed as a request; the server stops and no other request
     /// waits; or the response answers no request.
     private var isLastAnswer: Bool {
