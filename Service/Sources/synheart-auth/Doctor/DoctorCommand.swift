@@ -54,12 +54,13 @@ struct DoctorCommand: AsyncParsableCommand {
         }
         guard let configuration else { return report }
         SecretFileChecks(configuration: configuration).run(&report)
-        let isServed: Bool
+        let isServed: Bool?
         if let postgresql = configuration.secret(.postgresql) {
             let checks = ServerStoreChecks(configuration, postgresql: postgresql)
             await checks.run(try? configuration.serviceKey, &report)
             if configuration.isWithheld(.serviceKey) { report.warnWithheld(.serviceKey) }
-            isServed = false
+            // A node on this machine may use the addresses.
+            isServed = nil
         } else {
             isServed = await StoreChecks(configuration: configuration).run(&report)
         }

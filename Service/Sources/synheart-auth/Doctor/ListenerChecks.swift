@@ -6,8 +6,8 @@ import Foundation
 /// Checks of the listeners' addresses, the public origin, the certificates and the system's roots.
 struct ListenerChecks {
     let settings: ServerSettings
-    /// Whether a service runs on the same database. If so, the service itself uses the addresses.
-    let isServed: Bool
+    /// Whether a service runs on the same database; nil: unknown. If so, the service itself uses the addresses.
+    let isServed: Bool?
 
     private static let day: Int64 = 86_400
     /// The usual places of the system's root certificates, which verify Apple's and Google's servers.
@@ -24,12 +24,19 @@ struct ListenerChecks {
     }
 
     private func checkAddresses(_ report: inout DoctorReport) async {
-        guard !isServed else {
+        guard isServed != true else {
             return report.ok("listeners", "not tried: a service runs on this database; --url asks it")
         }
         let errors = await settings.unavailableListeners()
         for error in errors {
-            report.fail("listeners", error.description, do: "stop who listens there, or choose another address")
+            if isServed == nil {
+                report.warn(
+                    "listeners", error.description,
+                    do: "a running node of this service is no fault, and --url asks it; stop any other program that "
+                        + "listens there, or choose another address")
+            } else {
+                report.fail("listeners", error.description, do: "stop who listens there, or choose another address")
+            }
         }
         if errors.isEmpty {
             let operations = settings.operations
