@@ -61,12 +61,13 @@ extension Heavy {
             let (_, sdk) = try await registered(server)
             let bytes = (0..<length).map { UInt8(truncatingIfNeeded: $0 &* 7) }
             let source = BodySource { InputStream(data: Data(bytes)) }
-            #expect(try await sdk.send(upload(server, source), appID: Phone.app).status == 200)
+            #expect(try await sdk.send(upload(server, source, method: "POST"), appID: Phone.app).status == 200)
             let received = try #require(server.received.first)
             #expect(received.isWhole && received.count == length && received.digest == Array(SHA256.hash(data: bytes)))
             #expect(received.head.contains(ContentDigest(of: bytes).field))
             let head = received.head.lowercased()
             #expect(head.contains("content-length: \(length)\r\n") && !head.contains("transfer-encoding"))
+            #expect(!head.contains("content-type"))
         }
 
         @Test(

@@ -193,7 +193,7 @@ import Testing
     }
 
     @Test(
-        "a reset works on a full disk: it needs no room, and makes some",
+        "a reset works on a full disk: it needs no room, and makes some", .timeLimit(.minutes(15)),
         .enabled(if: SmallDisk() != nil, "may not mount a disk here"))
     func resetOnFullDisk() async throws {
         let disk = try #require(SmallDisk())

@@ -14,7 +14,8 @@
         ///
         /// `uploadTask(with:fromFile:)` would do the same, but swift-corelibs-foundation reads the file ahead on another queue, and
         /// stops the process if a piece arrives after the transfer has ended (`_PauseState.setState`): when the caller cancels, the
-        /// connection ends, or the answer comes early. It reads a stream only when libcurl asks for more.
+        /// connection ends, or the answer comes early. It reads a stream only when libcurl asks for more, on a queue that all
+        /// sessions of the process share: so a disk that hangs delays all requests.
         func upload(_ message: URLRequest, _ file: String) throws -> URLSessionDataTask {
             let stream = try FileStream(file)
             return upload(message, stream, stream.length)
@@ -24,10 +25,13 @@
         func upload(_ message: URLRequest, _ stream: InputStream, _ length: Int64?) -> URLSessionDataTask {
             var message = message
             message.httpBodyStream = stream
+            // Otherwise a POST would call the body a form. A header with a blank value is not sent (`CURLOPT_HTTPHEADER`).
+            if message.value(forHTTPHeaderField: "Content-Type") == nil {
+                message.setValue(" ", forHTTPHeaderField: "Content-Type")
+            }
             if let length {
                 message.setValue("\(length)", forHTTPHeaderField: "Content-Length")
-                // libcurl would send chunks, which servers such as S3 refuse. A blank header is not sent, and prevents the chunks
-                // (`CURLOPT_HTTPHEADER`).
+                // Otherwise libcurl would send chunks, which servers such as S3 refuse.
                 message.setValue(" ", forHTTPHeaderField: "Transfer-Encoding")
             }
             return dataTask(with: message)

@@ -83,7 +83,7 @@ struct AuthenticatedSend: Sendable {
             switch verdict.remedy {
             case .finishRotation, .confirm:
                 if !isRepeated, verdict.remedy == .finishRotation,
-                    try await identity.hasReplaced(sent.record.key)
+                    try await identity.hasReplaced(sent.key)
                 {
                     continue
                 }
@@ -97,7 +97,7 @@ struct AuthenticatedSend: Sendable {
                 guard mayRepeat else { throw .writeReplayed(verdict) }
             case .rotate:
                 // If the key was rotated since this copy was signed, sign with the new one.
-                if try await context.ledger.load().key == sent.record.key { try await identity.rotateAsDemanded() }
+                if try await context.ledger.load().key == sent.key { try await identity.rotateAsDemanded() }
             case .assert:
                 context.demands.note(verdict.assertionDemand, on: place.target.path.text, at: place.origin)
                 // The demand may be one too many to be remembered.
@@ -108,11 +108,13 @@ struct AuthenticatedSend: Sendable {
     }
 
     /// A copy that was signed, sent and answered.
-    private struct SentCopy {
+    private struct SentCopy: Sendable {
         let answer: TransportResponse
         let scheme: SignatureScheme
-        /// The record when the copy was signed.
+        /// The record before the copy was signed.
         let record: IdentityRecord
+        /// The key that signed the copy. A rotation may have ended since the record was read.
+        let key: IdentityRecord.KeyReference?
         /// The time when signing began, on the continuous clock.
         let signedAt: Duration
     }
@@ -131,17 +133,18 @@ struct AuthenticatedSend: Sendable {
                 scheme, method: request.method, to: place, body: body)
         }
         let asserts = asserting || context.demands.needsAssertion(place.target.path.text, at: place.origin)
-        let answer =
-            try await asserts
+        let send = { @Sendable (signed: SignedMessage) async throws(SynheartAuthError) in
+            SentCopy(
+                answer: try await exchange(signed.fields, scheme), scheme: scheme, record: record, key: signed.key,
+                signedAt: signedAt)
+        }
+        return try await asserts
             ? context.sendAsserting(sign) { signed throws(SynheartAuthError) in
                 // The queue's task runs this at the request's turn, and does not end with the call. `during` cancels the exchange
                 // when the call ends.
-                try await life.during { () async throws(SynheartAuthError) in
-                    try await exchange(signed.fields, scheme)
-                }
+                try await life.during { () async throws(SynheartAuthError) in try await send(signed) }
             }
-            : exchange(try await sign().fields, scheme)
-        return SentCopy(answer: answer, scheme: scheme, record: record, signedAt: signedAt)
+            : send(try await sign())
     }
 
     private func exchange(
@@ -207,8 +210,7 @@ struct AuthenticatedSend: Sendable {
 
     /// Records a demand to rotate the key that signed. Only the auth service can make one.
     private func applyDemands(of sent: SentCopy) async {
-        guard isAuthOrigin, let key = sent.record.key,
-            let demand = ServiceVerdict.rotationDemand(sent.answer.headers)
+        guard isAuthOrigin, let key = sent.key, let demand = ServiceVerdict.rotationDemand(sent.answer.headers)
         else { return }
         _ = try? await context.ledger.apply(.rotationDemanded(demand, of: key))
     }

@@ -151,10 +151,10 @@ final class IdentityContext: Sendable {
             let sign = { @Sendable [self, record, scheme] () async throws(SynheartAuthError) in
                 try await RequestSigner(context: self).sign(scheme, route, body: body, record: record, alias: alias)
             }
-            let exchange = { @Sendable [self, record] (signed: SignedMessage) async throws(SynheartAuthError) in
+            let exchange = { @Sendable [self] (signed: SignedMessage) async throws(SynheartAuthError) in
                 try await beforeSending(signed.timestamp)
                 return try await call(
-                    route, headers: signed.fields, body: body, signedBy: record.reference(alias), deadline: deadline)
+                    route, headers: signed.fields, body: body, signedBy: signed.key, deadline: deadline)
             }
             let asserts =
                 asserting != .never && (isAssertionDemanded || demands.needsAssertion(route.rawValue, at: origin))
@@ -203,7 +203,7 @@ final class IdentityContext: Sendable {
             let signed = try await sign()
             let fields = signed.fields + [try await self.assertionField(over: signed, by: key)]
             return try await exchange(
-                SignedMessage(fields: fields, bytes: signed.bytes, timestamp: signed.timestamp))
+                SignedMessage(fields: fields, bytes: signed.bytes, timestamp: signed.timestamp, key: signed.key))
         }
     }
 

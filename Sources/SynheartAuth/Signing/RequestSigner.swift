@@ -6,6 +6,8 @@ struct SignedMessage: Sendable {
     let fields: [(name: String, value: String)]
     let bytes: [UInt8]
     let timestamp: UnixTime
+    /// The key that signed.
+    let key: IdentityRecord.KeyReference?
 }
 
 /// Signs requests under both schemes.
@@ -27,7 +29,9 @@ struct RequestSigner: Sendable {
             let (deviceID, timestamp) = try prepare(quick.record)
             let message = SchemeOneMessage.bytes(method: method, path: path, timestamp: timestamp, body: body)
             // If signing fails, the code below finds out why.
-            if let signature = try? sign(message) { return signed(message, signature, deviceID, timestamp) }
+            if let signature = try? sign(message) {
+                return signed(message, signature, deviceID, timestamp, quick.record.key)
+            }
         }
         return try await context.withCurrentKey { record, key throws(SynheartAuthError) in
             try context.checkSchemeOne(record)
@@ -76,16 +80,18 @@ struct RequestSigner: Sendable {
     ) async throws(SynheartAuthError) -> SignedMessage {
         let (deviceID, timestamp) = try prepare(record)
         let message = SchemeOneMessage.bytes(method: method, path: path, timestamp: timestamp, body: body)
-        return signed(message, try await signature(message, alias, record), deviceID, timestamp)
+        return signed(
+            message, try await signature(message, alias, record), deviceID, timestamp, record.reference(alias))
     }
 
     private func signed(
-        _ message: [UInt8], _ signature: RequestSignature, _ deviceID: DeviceID, _ timestamp: UnixTime
+        _ message: [UInt8], _ signature: RequestSignature, _ deviceID: DeviceID, _ timestamp: UnixTime,
+        _ key: IdentityRecord.KeyReference?
     ) -> SignedMessage {
         let headers = SchemeOneHeaders(
             appID: context.appID, deviceID: deviceID, signature: signature, timestamp: timestamp,
             nonce: RequestNonce(from: context.random))
-        return SignedMessage(fields: headers.fields, bytes: message, timestamp: timestamp)
+        return SignedMessage(fields: headers.fields, bytes: message, timestamp: timestamp, key: key)
     }
 
     private func signSchemeTwo(
@@ -114,7 +120,8 @@ struct RequestSigner: Sendable {
         let headers = SchemeTwoHeaders(
             appID: context.appID, deviceID: deviceID, contentDigest: digest, parameters: parameters,
             signature: try await signature(base.bytes, alias, record))
-        return SignedMessage(fields: headers.fields, bytes: base.bytes, timestamp: timestamp)
+        return SignedMessage(
+            fields: headers.fields, bytes: base.bytes, timestamp: timestamp, key: record.reference(alias))
     }
 
     private func prepare(_ record: IdentityRecord) throws(SynheartAuthError) -> (DeviceID, UnixTime) {

@@ -34,7 +34,8 @@ enum IdentityEvent: Sendable, Hashable {
     case rotationSuspended(isRefused: Bool)
     /// The service certainly does not have the pending key.
     case rotationAbandoned
-    /// Ignored unless the record still names the key that signed the request: a late answer is about a replaced key.
+    /// Ignored unless the record still names the key that signed the request. A late answer is about a replaced key, and if it is
+    /// not, the next answer repeats the demand.
     case rotationDemanded(RotationDemand, of: IdentityRecord.KeyReference)
     case keyDisposed
 
