@@ -170,6 +170,31 @@ import Testing
         }
     }
 
+    @Test func `an event behind one that is refused for a day is sent, not given up`() async throws {
+        _ = try await add()
+        receivers.answer { $0["type"]?.string == "device.revoked" ? .answered(status: 500) : .answered(status: 200) }
+        try await append(.deviceRevoked)
+        try await append(.deviceRegistered)
+        await deliveries.round()
+        #expect(receivers.delivered.isEmpty)
+        world.clock.advance(86_400)
+        await deliveries.round()
+        #expect(receivers.delivered == ["device.registered"])
+        #expect(receivers.attempts == 3)
+    }
+
+    @Test func `a pause that began while the clock was ahead ends with the clock's return`() async throws {
+        _ = try await add()
+        receivers.answer { _ in .failed("no connection") }
+        try await append(.deviceRevoked)
+        world.clock.advance(86_400)
+        await deliveries.round()
+        world.clock.advance(-86_400)
+        receivers.answer { _ in .answered(status: 200) }
+        await deliveries.round()
+        #expect(receivers.delivered == ["device.revoked"])
+    }
+
     @Test func `a receiver that is gone is switched off`() async throws {
         let webhook = try await add()
         receivers.answer { _ in .answered(status: 410) }

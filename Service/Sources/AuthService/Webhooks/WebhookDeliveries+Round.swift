@@ -7,7 +7,8 @@ extension WebhookDeliveries {
     private static let maximumFailures = 8
     /// The largest number of events by which the position may be ahead of the stored one while there is no delivery to save.
     private static let maximumLead: Int64 = 100
-    private static let pause = BackOffPause(first: 10, longest: 900)
+    static let longestPause: Int64 = 900
+    private static let pause = BackOffPause(first: 10, longest: Double(longestPause))
 
     /// The result of sending.
     struct Sent: Sendable {
@@ -15,6 +16,8 @@ extension WebhookDeliveries {
         /// Each attempt.
         var deliveries: [WebhookDelivery] = []
         var failed: [RecordedAuditEvent] = []
+        /// The failed events that are not sent again. Each had an attempt: the receiver may refuse only the one before it.
+        var givenUp: Set<Int64> = []
         var failure: String?
         /// The receiver answered 410 Gone: it wants no more deliveries (Standard Webhooks).
         var isGone = false
@@ -23,6 +26,7 @@ extension WebhookDeliveries {
             delivered.formUnion(other.delivered)
             deliveries += other.deliveries
             failed += other.failed
+            givenUp.formUnion(other.givenUp)
             failure = failure ?? other.failure
             isGone = isGone || other.isGone
         }
@@ -59,7 +63,7 @@ extension WebhookDeliveries {
         guard !isCancelled else { return false }
 
         var after = webhook
-        note(sent, lanes, in: events, &after, &place)
+        note(sent, in: events, &after, &place)
         after.position = place.window.position
         var event: AuditEvent?
         if let removed, place.window.position == last.sequence {
@@ -85,10 +89,9 @@ extension WebhookDeliveries {
         return after.isEnabled && sent.failure == nil && !isDone
     }
 
-    /// Records since when and why the receiver fails, or that it does not fail. Gives up events that failed for too long.
+    /// Records since when and why the receiver fails, or that it does not fail, and the events that were given up.
     private func note(
-        _ sent: Sent, _ lanes: [[RecordedAuditEvent]], in events: [RecordedAuditEvent], _ webhook: inout Webhook,
-        _ place: inout Place
+        _ sent: Sent, in events: [RecordedAuditEvent], _ webhook: inout Webhook, _ place: inout Place
     ) {
         guard let failure = sent.failure else {
             (webhook.failure, webhook.failingSince, place.failures, place.nextAt) = (nil, nil, 0, nil)
@@ -100,16 +103,14 @@ extension WebhookDeliveries {
         webhook.failure = failure
         place.nextAt = now + Int64(Self.pause.seconds(after: place.failures, random).rounded(.up))
         place.failures += 1
-        // If nothing was delivered, treat the receiver as failing for all events, even for those that were not sent.
-        let candidates = sent.delivered.isEmpty ? lanes.flatMap { $0 } : sent.failed
-        let givenUp = WebhookWindow.givenUp(candidates, failingSince: webhook.failingSince, at: now)
-        place.window.settle(givenUp, in: events, of: webhook)
-        gaveUp(givenUp, of: webhook)
+        place.window.settle(sent.givenUp, in: events, of: webhook)
+        gaveUp(sent.givenUp, of: webhook)
     }
 
     // MARK: Sending
 
-    /// Sends the lanes concurrently, and the events of each lane one after another. A lane ends with its first failure.
+    /// Sends the lanes concurrently, and the events of each lane one after another. A lane ends with its first failure, unless
+    /// the event is given up.
     ///
     /// - Parameter attempts: the number of earlier attempts by event.
     private func send(
@@ -161,11 +162,17 @@ extension WebhookDeliveries {
                     sequence: event.sequence, attempt: (attempts[event.sequence] ?? 0) + 1, at: now,
                     milliseconds: Int64((ContinuousClock.now - start) / .milliseconds(1)), status: outcome.status,
                     failure: outcome.failure))
-            if let failure = outcome.failure {
-                (sent.failed, sent.failure, sent.isGone) = ([event], failure, outcome == .answered(status: 410))
+            guard let failure = outcome.failure else {
+                sent.delivered.insert(event.sequence)
+                continue
+            }
+            sent.failed.append(event)
+            (sent.failure, sent.isGone) = (failure, outcome == .answered(status: 410))
+            guard !sent.isGone, WebhookWindow.isGivenUp(event, failingSince: webhook.failingSince, at: now) else {
                 break
             }
-            sent.delivered.insert(event.sequence)
+            sent.givenUp.insert(event.sequence)
+            guard sent.failed.count < Self.maximumFailures else { break }
         }
         return sent
     }

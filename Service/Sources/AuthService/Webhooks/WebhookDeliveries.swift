@@ -128,7 +128,8 @@ public final class WebhookDeliveries: Sendable {
                 let isElsewhere = isLeasedElsewhere(webhook, at: now)
                 backlog[webhook.id] = isElsewhere || !webhook.isEnabled ? 0 : max(0, end - place.window.position)
                 if webhook.isEnabled, !isElsewhere, !place.isRunning, place.window.position < end,
-                    place.nextAt.map({ $0 <= now }) ?? true
+                    // A pause that is longer than any pause began while a clock was ahead.
+                    place.nextAt.map({ $0 <= now || $0 - now > Self.longestPause }) ?? true
                 {
                     place.isRunning = true
                     due.append(webhook.id)

@@ -42,14 +42,13 @@ struct WebhookWindow: Sendable {
         }
     }
 
-    /// The events to give up: those at least as old as the retry period, if the first event after the position fails for that long.
+    /// Whether an event is given up after a failed attempt: it is at least as old as the retry period, and the first event after
+    /// the position fails for that long.
     ///
-    /// - Parameters:
-    ///   - events: the events that were not delivered.
-    ///   - failingSince: the time since which the first event after the position fails; nil: it does not fail.
-    static func givenUp(_ events: [RecordedAuditEvent], failingSince: UnixTime?, at now: UnixTime) -> Set<Int64> {
-        guard let failingSince, now - failingSince >= retryPeriod else { return [] }
-        return Set(events.filter { now - $0.event.at >= retryPeriod }.map(\.sequence))
+    /// - Parameter failingSince: the time since which the first event after the position fails; nil: it does not fail.
+    static func isGivenUp(_ event: RecordedAuditEvent, failingSince: UnixTime?, at now: UnixTime) -> Bool {
+        guard let failingSince, now - failingSince >= retryPeriod else { return false }
+        return now - event.event.at >= retryPeriod
     }
 
     /// The events up to the first that removes an app of the webhook. A later app with the same id is another app.
