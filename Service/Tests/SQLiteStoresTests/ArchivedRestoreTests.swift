@@ -81,7 +81,7 @@ import Testing
                 var trail = AuthService(stores: new.all, key: key, clock: FixedClock()).auditTrail
                 let names = ["audit-000000000001-000000000010.jsonl", "audit-000000000011-000000000015.jsonl"]
                 #expect(try await trail.missingArchives() == names)
-                #expect(try await trail.verifyLog(against: head) == .intact)
+                #expect(try await trail.verify(against: head, skipsMissing: true) == .intact)
                 trail.folder = files
                 #expect(try await trail.missingArchives() == [])
                 #expect(try await trail.verify(against: head) == .intact)
@@ -93,6 +93,50 @@ import Testing
                 #expect(guards == 1)
                 #expect(try await new.all.webhooks?.webhooks().map(\.isEnabled) == [false])
             })
+        await stores.close()
+    }
+
+    @Test(arguments: [0, 4, 10, 12])
+    func `an archived event that is still in the log, or again, must be the archived one`(_ removed: Int64) async throws
+    {
+        try await archive(1, 10)
+        try await archive(11, 15)
+        if removed > 0 { _ = try await stores.all.auditArchives?.removeArchivedEvents(limit: Int(removed)) }
+        var trail = trail
+        trail.folder = files
+        let head = try await trail.head()
+        #expect(try await trail.verify(against: head) == .intact)
+        let triggers = try await stores.database.read {
+            try Row.fetchAll($0, sql: "SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = 'audit'")
+                .map { $0["name"] as String }
+        }
+        try await stores.database.write { database in
+            for trigger in triggers { try database.execute(sql: "DROP TRIGGER \(trigger)") }
+        }
+        /// Changes the log, checks it, and undoes the change.
+        func verdict(_ sql: String) async throws -> AuditCheckResult {
+            try await stores.database.write { try $0.execute(sql: "CREATE TABLE kept AS SELECT * FROM audit; \(sql)") }
+            let result = try await trail.verify(against: head)
+            try await stores.database.write {
+                try $0.execute(sql: "DELETE FROM audit; INSERT INTO audit SELECT * FROM kept; DROP TABLE kept")
+            }
+            return result
+        }
+        let first = removed + 1
+        for sequence in [first, first + 1] where sequence <= 15 {
+            let change = "UPDATE audit SET actor = 'forged' WHERE sequence = \(sequence)"
+            #expect(try await verdict(change) == .brokenLink(sequence))
+        }
+        // Forged before the log's first event, as a copy of another event.
+        for sequence in [first - 1, 5, 0, -5] where sequence < first {
+            let insertion = """
+                INSERT INTO audit (sequence, code, at, actor, app_id, device_id, detail, hash)
+                SELECT \(sequence), code, at, 'forged', app_id, device_id, detail, hash FROM audit WHERE sequence = 15
+                """
+            #expect(try await verdict(insertion) != .intact, "\(sequence)")
+        }
+        #expect(try await verdict("DELETE FROM audit WHERE sequence > 13") != .intact)
+        #expect(try await trail.verify(against: head) == .intact)
         await stores.close()
     }
 

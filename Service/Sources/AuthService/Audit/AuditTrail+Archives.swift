@@ -4,11 +4,15 @@ internal import StrictJSON
 
 /// Verification across the seam between the archives and the log.
 extension AuditTrail {
-    /// Checks each archive: its position, its seal, and its file.
+    /// Checks each archive: its position, its seal, its file, and those of its events that are still in the log.
     ///
-    /// - Parameter sequence: the event whose hash is looked for; nil: none.
+    /// - Parameters:
+    ///   - sequence: the event whose hash is looked for; nil: none.
+    ///   - skipsMissing: whether a missing file is no fault.
     /// - Returns: the first fault, and the hash of the event if it is in an archive.
-    func verifyArchives(lookingFor sequence: Int64?) async throws -> (finding: AuditCheckResult, found: [UInt8]?) {
+    func verifyArchives(
+        lookingFor sequence: Int64?, skipsMissing: Bool
+    ) async throws -> (finding: AuditCheckResult, found: [UInt8]?) {
         var link = AuditLink(sequence: 0, hash: AuditChain.origin)
         var found: [UInt8]?
         var former: [Curve25519.Signing.PublicKey]?
@@ -16,12 +20,15 @@ extension AuditTrail {
             guard archive.first == link.sequence + 1, try await isSealed(archive, &former) else {
                 return (.archiveBroken(archive.first), nil)
             }
-            guard let folder else { return (.archiveMissing(archive.first), nil) }
             let file: (entries: [StoredAuditEntry], seal: String)
             do throws(AuditArchiveFolder.ReadFailure) {
+                guard let folder else { throw .missing }
                 file = try await folder.read(first: archive.first, last: archive.last)
             } catch {
                 switch error {
+                case .missing where skipsMissing:
+                    link = AuditLink(sequence: archive.last, hash: archive.hash)
+                    continue
                 case .missing: return (.archiveMissing(archive.first), nil)
                 case .malformed: return (.archiveBroken(archive.first), nil)
                 }
@@ -35,8 +42,39 @@ extension AuditTrail {
             guard link == AuditLink(sequence: archive.last, hash: archive.hash), file.seal == archive.seal else {
                 return (.archiveBroken(archive.first), nil)
             }
+            if let changed = try await firstRemainingEvent(of: archive, unlike: file.entries) {
+                return (.brokenLink(changed), nil)
+            }
         }
         return (.intact, found)
+    }
+
+    /// The number of the first event of an archive that is still in the log, but is not what the file says; nil: none.
+    private func firstRemainingEvent(
+        of archive: StoredAuditArchive, unlike entries: [StoredAuditEntry]
+    ) async throws -> Int64? {
+        var after = archive.first - 1
+        // Usually the log begins later.
+        var limit = 1
+        while let archives {
+            let page: [StoredAuditEntry]
+            do throws(StoreError) {
+                page = try await archives.auditEntries(after: after, limit: limit)
+            } catch {
+                guard error.code == .unreadable else { throw error }
+                return after + 1
+            }
+            for stored in page {
+                guard stored.entry.sequence <= archive.last else { return nil }
+                guard entries[Int(stored.entry.sequence - archive.first)] == stored else {
+                    return stored.entry.sequence
+                }
+                after = stored.entry.sequence
+            }
+            guard page.count == limit else { return nil }
+            limit = 1000
+        }
+        return nil
     }
 
     /// Whether this service sealed the archive's end.

@@ -48,19 +48,17 @@ public struct AuditTrail: Sendable {
 
     /// Checks the whole chain, archives included, and that it contains the head, if one is given.
     public func verify(against head: AuditHead? = nil) async throws -> AuditCheckResult {
+        try await verify(against: head, skipsMissing: false)
+    }
+
+    /// - Parameter skipsMissing: whether a missing file of an archive is no fault.
+    package func verify(against head: AuditHead?, skipsMissing: Bool) async throws -> AuditCheckResult {
         if let head, try await !isGenuine(head) { return .headOfOtherKey }
-        let archived = try await verifyArchives(lookingFor: head?.sequence)
+        let archived = try await verifyArchives(lookingFor: head?.sequence, skipsMissing: skipsMissing)
         guard archived.finding == .intact else { return archived.finding }
         if let broken = try await log.firstBrokenLink() { return .brokenLink(broken) }
         guard let head else { return .intact }
         if let found = archived.found { return found == head.hash ? .intact : .rewritten }
-        return try await compare(head)
-    }
-
-    /// Checks the chain after the last archive, and that it contains the head. Reads no archive.
-    package func verifyLog(against head: AuditHead) async throws -> AuditCheckResult {
-        guard try await isGenuine(head) else { return .headOfOtherKey }
-        if let broken = try await log.firstBrokenLink() { return .brokenLink(broken) }
         return try await compare(head)
     }
 

@@ -184,8 +184,34 @@ extension AuditChain {
         case end
     }
 
+    /// Where a check of the log begins.
+    package struct Start: Sendable, Hashable {
+        /// The last archived event.
+        let archived: AuditLink
+        /// The first event of the log; nil: an empty log. Events of an archive are in the log until they are removed.
+        let first: AuditLink?
+
+        package init(archived: AuditLink, first: AuditLink?) { (self.archived, self.first) = (archived, first) }
+
+        /// - Parameter first: the number and hash of the log's first event; nil: an empty log.
+        package init(archived: AuditLink, first: (some StoredColumns)?) throws(StoreError) {
+            self.archived = archived
+            if let first {
+                // A hash that cannot be read breaks the chain. It is not a failure of the store.
+                self.first = AuditLink(
+                    sequence: try first.integer("sequence"), hash: (try? first.bytes("hash")) ?? [])
+            } else {
+                self.first = nil
+            }
+        }
+    }
+
     /// Checks that these rows continue the chain after a link.
-    package static func check(_ rows: [some StoredColumns], after start: AuditLink) -> Step {
+    ///
+    /// - Parameter archived: the last archived event, which may be among the rows.
+    package static func check(
+        _ rows: [some StoredColumns], after start: AuditLink, archived: AuditLink
+    ) -> Step {
         var link = start
         for row in rows {
             // A row that cannot be read breaks the chain. It is not a failure of the store.
@@ -193,25 +219,51 @@ extension AuditChain {
                 let entry = try? Entry(row: row), let stored = try? row.bytes("hash")
             else { return .broken(link.sequence + 1) }
             let hash = hash(entry, after: link.hash)
-            guard hash == stored else { return .broken(sequence) }
+            guard hash == stored, sequence != archived.sequence || hash == archived.hash else {
+                return .broken(sequence)
+            }
             link = AuditLink(sequence: sequence, hash: hash)
         }
         return rows.isEmpty ? .end : .intact(link)
     }
 
-    /// The number of the first event that does not continue the chain; nil if all do.
+    /// The number of the first event that does not continue the chain; nil if all do. Of archived events that are still in the
+    /// log, the first one is only checked by `AuditTrail`, against its file.
     ///
     /// - Parameters:
-    ///   - start: the last event before the checked ones.
-    ///   - step: reads and checks the next events after a link.
+    ///   - start: reads where the log begins.
+    ///   - step: reads and checks the next events after a link, with the last archived event.
     package static func firstBrokenLink(
-        after start: AuditLink, _ step: (AuditLink) async throws(StoreError) -> Step
+        from start: () async throws(StoreError) -> Start,
+        _ step: (AuditLink, _ archived: AuditLink) async throws(StoreError) -> Step
     ) async throws(StoreError) -> Int64? {
-        var link = start
+        var begin = try await start()
+        var broken: Int64?
+        // Each round after the first one checks a log whose events were archived or removed meanwhile.
+        for _ in 0..<1000 {
+            broken = try await firstBrokenLink(begin, step)
+            guard broken != nil, case let now = try await start(), now != begin else { return broken }
+            begin = now
+        }
+        return broken
+    }
+
+    private static func firstBrokenLink(
+        _ start: Start, _ step: (AuditLink, _ archived: AuditLink) async throws(StoreError) -> Step
+    ) async throws(StoreError) -> Int64? {
+        let archived = start.archived
+        var link = archived
+        if let first = start.first, first.sequence <= archived.sequence {
+            guard first.sequence > 0, first.sequence < archived.sequence || first == archived else {
+                return first.sequence
+            }
+            link = first
+        }
         while true {
-            switch try await step(link) {
+            switch try await step(link, archived) {
             case .broken(let sequence): return sequence
-            case .end: return nil
+            // The log's last event is never removed, so events of an archive end with the archive at the earliest.
+            case .end: return link.sequence < archived.sequence ? link.sequence + 1 : nil
             case .intact(let next): link = next
             }
         }

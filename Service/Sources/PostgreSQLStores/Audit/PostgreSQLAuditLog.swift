@@ -71,13 +71,18 @@ struct PostgreSQLAuditLog: AuditLog {
 
     func firstBrokenLink() async throws(StoreError) -> Int64? {
         try await database.chainAll()
-        let start = try await database.read { (connection) throws(StoreError) in try connection.lastArchivedLink() }
-        return try await AuditChain.firstBrokenLink(after: start) { (link) async throws(StoreError) in
+        return try await AuditChain.firstBrokenLink(from: { () async throws(StoreError) in
+            try await database.read { (connection) throws(StoreError) in
+                try AuditChain.Start(
+                    archived: connection.lastArchivedLink(),
+                    first: connection.row("SELECT sequence, hash FROM audit ORDER BY sequence LIMIT 1"))
+            }
+        }) { (link, archived) async throws(StoreError) in
             try await database.read { (connection) throws(StoreError) in
                 let rows = try connection.rows(
                     "SELECT \(Self.columns) FROM audit WHERE sequence > $1 ORDER BY sequence LIMIT $2",
                     [.integer(link.sequence), .integer(Self.step)])
-                return AuditChain.check(rows.rows, after: link)
+                return AuditChain.check(rows.rows, after: link, archived: archived)
             }
         }
     }

@@ -68,13 +68,18 @@ struct SQLiteAuditLog: AuditLog {
     }
 
     func firstBrokenLink() async throws(StoreError) -> Int64? {
-        let start = try await database.read { try $0.lastArchivedLink() }
-        return try await AuditChain.firstBrokenLink(after: start) { (link) async throws(StoreError) in
+        try await AuditChain.firstBrokenLink(from: { () async throws(StoreError) in
+            try await database.read { database in
+                let first = try Row.fetchOne(
+                    database, sql: "SELECT sequence, hash FROM audit ORDER BY sequence LIMIT 1")
+                return try AuditChain.Start(archived: database.lastArchivedLink(), first: first.map { StoredRow($0) })
+            }
+        }) { (link, archived) async throws(StoreError) in
             try await database.read { database in
                 let rows = try Row.fetchAll(
                     database, sql: "SELECT * FROM audit WHERE sequence > ? ORDER BY sequence LIMIT ?",
                     arguments: [link.sequence, Self.step])
-                return AuditChain.check(rows.map { StoredRow($0) }, after: link)
+                return AuditChain.check(rows.map { StoredRow($0) }, after: link, archived: archived)
             }
         }
     }

@@ -37,12 +37,16 @@ extension MemoryStores: AuditLog {
     /// See `AuditLog`.
     public func firstBrokenLink() throws(StoreError) -> Int64? {
         try check(.firstBrokenLink)
-        let start = archives.last?.last ?? 0
-        var link = AuditLink(sequence: start, hash: archives.last?.hash ?? AuditChain.origin)
-        for recorded in log where recorded.sequence > start {
+        let archived = AuditLink(sequence: archives.last?.last ?? 0, hash: archives.last?.hash ?? AuditChain.origin)
+        var link = archived
+        if let first = log.first, first.sequence < archived.sequence {
+            link = AuditLink(sequence: first.sequence, hash: first.hash)
+        }
+        for recorded in log where recorded.sequence > link.sequence {
             let next = link.sequence + 1
             let hash = AuditChain.hash(.init(recorded.event, sequence: next), after: link.hash)
-            guard recorded.sequence == next, recorded.hash == hash else { return recorded.sequence }
+            guard recorded.sequence == next, recorded.hash == hash, next != archived.sequence || hash == archived.hash
+            else { return recorded.sequence }
             link = AuditLink(sequence: next, hash: hash)
         }
         return nil

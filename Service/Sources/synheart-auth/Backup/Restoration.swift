@@ -23,14 +23,14 @@ struct Restoration: Sendable {
             return """
 
 
-                The archives of the audit log were not checked. These files are not in the folder of audit.archive:
+                Not all archives of the audit log were checked. These files are not in the folder of audit.archive:
                   \(first)\(rest > 0 ? ", and \(rest) more, up to \(unchecked[rest])" : "")
                 Put them there, then run `synheart-auth audit verify`.
                 """
         }
     }
 
-    /// Checks and completes the new database. The archives are checked if all of their files are there.
+    /// Checks and completes the new database, with the archives whose files are there.
     ///
     /// - Parameter advice: follows the text of a refusal.
     func complete(_ stores: any StoreEngine, else advice: String = "") async throws -> Outcome {
@@ -38,10 +38,7 @@ struct Restoration: Sendable {
         service.auditTrail.folder = archive
         let missing = try await service.auditTrail.missingArchives()
         // Reading the backup already checked that the archives connect to the log, and their last seal.
-        let finding =
-            missing.isEmpty
-            ? try await service.auditTrail.verify(against: contents.head)
-            : try await service.auditTrail.verifyLog(against: contents.head)
+        let finding = try await service.auditTrail.verify(against: contents.head, skipsMissing: true)
         guard finding == .intact else { throw CommandFailure(.refused, Self.sentence(finding) + advice) }
         try await stores.all.audit.append(
             AuditEvent(
