@@ -84,9 +84,17 @@ import Testing
                     "http://127.0.0.1:\(proxy.port)/v1/pay",
                 ])
                 let parts = answer.output.components(separatedBy: "\r\n\r\n")
+                #expect(answer.status == 0, "the connection ends: \(answer.errors)")
                 #expect(parts.count == 2 && parts[0].hasPrefix("HTTP/1.0 200 "), "\(answer)")
                 #expect(parts.last == body && !parts[0].lowercased().contains("chunked"), "\(answer)")
             }
         }
+        // A body that breaks off must not look complete.
+        fixture.backend.reply = .bytes("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nhello")
+        fixture.backend.endsAfterReply = true
+        let broken = try await Self.run([
+            "curl", "-sS", "-m", "20", "--http1.0", "http://127.0.0.1:\(proxy.port)/v1/pay",
+        ])
+        #expect(![0, 28].contains(broken.status), "\(broken)")
     }
 }

@@ -143,7 +143,7 @@ package struct AuthServer: Sendable {
             try await Self.run(group, stopsOnSignals: stopsOnSignals, onStopping, onSecondSignal)
         } catch {
             // The library's error does not name the address.
-            guard await !listeners.isReady, let refused = await settings.unavailableListeners().first else {
+            guard await !listeners.isReady, let refused = await settings.unavailableListeners().first?.error else {
                 throw error
             }
             throw refused

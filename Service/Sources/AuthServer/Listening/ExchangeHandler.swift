@@ -1,4 +1,5 @@
 @_spi(Service) internal import AuthContract
+internal import Foundation
 internal import HTTPTypes
 internal import NIOCore
 internal import NIOHTTP1
@@ -31,10 +32,12 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private var ignoresRequest = false
     /// Whether the response being written replaces one of the HTTP library.
     private var isReplacing = false
+    /// Whether the end of the connection would end the body that is being written.
+    private var endsWithConnection = false
 
     private struct Waiting {
         /// Whether the request allows the connection to stay open after the response.
-        let keepsAlive: Bool
+        var keepsAlive: Bool
         /// Whether the client cannot read chunks: it speaks HTTP/1.0.
         let needsLength: Bool
         /// Whether the answer has no body, whatever its head says.
@@ -70,8 +73,10 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         switch unwrapInboundIn(data) {
         case .head(let head):
-            // After the last answer's head no request is handled, because its client could not learn the result.
-            guard !announcesEnd else {
+            // After the last answer's head no request is handled, because its client could not learn the result. An answer over
+            // HTTP/1.0 may be the last one, so no request is handled before it.
+            guard !announcesEnd, waiting.last?.needsLength != true else {
+                if !waiting.isEmpty { waiting[offset: waiting.count - 1].keepsAlive = false }
                 ignoresRequest = true
                 return deadline.ignoreInput()
             }
@@ -110,7 +115,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
         case .body where isReplacing: promise?.succeed()
         case .body(let body): context.write(wrapOutboundOut(.body(.byteBuffer(body))), promise: promise)
         case .end:
-            isReplacing = false
+            (isReplacing, endsWithConnection) = (false, false)
             let isLast = announcesEnd || (isQuiescing && waiting.count == 1)
             let isHead = waiting.popFirst()?.isHead ?? false
             if waiting.isEmpty, deadline.phase == .answer { deadline.enter(.idle) }
@@ -137,12 +142,19 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     private func write(_ response: HTTPResponse, _ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>?) {
         // For a client of HTTP/1.0, a body without a length ends with the connection (RFC 9112 section 6.3).
-        let endsBody = waiting.first?.needsLength == true && response.headerFields[.contentLength] == nil
-        announcesEnd = isLastAnswer || endsBody
+        endsWithConnection = waiting.first?.needsLength == true && response.headerFields[.contentLength] == nil
+        announcesEnd = isLastAnswer || endsWithConnection
         var head = WireTranslation.head(response, isLast: announcesEnd)
         // The encoder sends chunks in every answer of HTTP/1.1 without a length.
-        if endsBody { head.version = .http1_0 }
+        if endsWithConnection { head.version = .http1_0 }
         context.write(wrapOutboundOut(.head(head)), promise: promise)
+    }
+
+    /// Resets a connection whose body is not complete, if its end would look like the body's.
+    func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+        guard endsWithConnection, mode != .input else { return context.close(mode: mode, promise: promise) }
+        _ = (context.channel as? any SocketOptionProvider)?.setSoLinger(linger(l_onoff: 1, l_linger: 0))
+        context.close(mode: .all, promise: promise)
     }
 
     /// Whether the connection ends after the response to the oldest request, whatever its body is. It does in four cases: the client requested it, in

@@ -8,7 +8,8 @@ import SynheartAuth
 struct RemoteService: Administration {
     private let origin: RequestOrigin
     private let credential: Secret
-    private let transport = URLSessionTransport()
+    /// It lasts as long as the process.
+    private static let transport = PooledTransport(concurrency: 8)
 
     private static let maximumAnswer = 64 << 20
     /// The deadline of a call. The slowest one verifies a long audit log event by event.
@@ -40,7 +41,7 @@ struct RemoteService: Administration {
             body: body,
             deadline: Self.deadline, maximumAnswer: Self.maximumAnswer)
         let answer: TransportResponse
-        do { answer = try await transport.send(request) } catch {
+        do { answer = try await Self.transport.send(request) } catch {
             throw CommandFailure(.impossible, "cannot reach \(origin): \(error)")
         }
         guard answer.status < 300 || answer.status >= 400 else {

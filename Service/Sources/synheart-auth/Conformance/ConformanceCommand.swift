@@ -102,14 +102,14 @@ struct ServiceConformanceCommand: AsyncParsableCommand {
             guard let url else {
                 throw ValidationError("name the service with --url, or see the cases with --list")
             }
-            let transport = LoadTransport(concurrency: 32)
+            let transport = PooledTransport(concurrency: 32)
             try await closing(transport.shutdown) {
                 try await play(chosen, on: try stage(at: Self.origin(url), transport))
             }
         }
     }
 
-    private func stage(at url: String, _ transport: LoadTransport) throws -> Stage {
+    private func stage(at url: String, _ transport: PooledTransport) throws -> Stage {
         let environment = ProcessInfo.processInfo.environment
         let options = Stage.Options(
             url: url, secondURL: secondURL.map(Self.origin), backend: backend, backendIsRead: backendIsRead,

@@ -10,7 +10,7 @@ struct Stage: Sendable {
     let options: Options
     let apple: AppleAuthority
     let google: GoogleAuthority
-    let transport: LoadTransport
+    let transport: PooledTransport
     /// The phones that the service registered, which are deregistered at the end.
     let cast = Cast()
     /// The seconds that the service's clock is ahead of this machine's.

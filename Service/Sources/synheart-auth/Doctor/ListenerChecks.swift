@@ -28,8 +28,8 @@ struct ListenerChecks {
             return report.ok("listeners", "not tried: a service runs on this database; --url asks it")
         }
         let errors = await settings.unavailableListeners()
-        for error in errors {
-            if isServed == nil {
+        for (error, isInUse) in errors {
+            if isServed == nil, isInUse {
                 report.warn(
                     "listeners", error.description,
                     do: "a running node of this service is no fault, and --url asks it; stop any other program that "

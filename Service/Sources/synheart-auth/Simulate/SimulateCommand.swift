@@ -127,7 +127,7 @@ struct SimulateCommand: AsyncParsableCommand {
     private func run(
         at url: String, _ appID: AppID, credential: String?, _ authorities: AuthorityOptions
     ) async throws {
-        let transport = LoadTransport(concurrency: concurrency)
+        let transport = PooledTransport(concurrency: concurrency)
         do {
             try await requireService(url, transport)
             let simulation = try await simulate(at: url, appID, credential, authorities, transport)
@@ -160,7 +160,7 @@ struct SimulateCommand: AsyncParsableCommand {
     }
 
     /// Fails early if no service listens at the URL.
-    private func requireService(_ url: String, _ transport: LoadTransport) async throws {
+    private func requireService(_ url: String, _ transport: PooledTransport) async throws {
         do {
             _ = try await transport.send(
                 TransportRequest(
@@ -171,7 +171,7 @@ struct SimulateCommand: AsyncParsableCommand {
 
     private func simulate(
         at url: String, _ appID: AppID, _ credential: String?, _ authorities: AuthorityOptions,
-        _ transport: LoadTransport
+        _ transport: PooledTransport
     ) async throws -> Simulation {
         let fleet = try Fleet(
             Fleet.Settings(

@@ -39,6 +39,7 @@ final class RecordingBackend: @unchecked Sendable {
     private let condition = NSCondition()
     private var requests: [Seen] = []
     private var current = Reply.bytes(ok)
+    private var endsConnections = false
 
     /// Listens on a free loopback port.
     init() throws {
@@ -69,6 +70,12 @@ final class RecordingBackend: @unchecked Sendable {
     var reply: Reply {
         get { condition.withLock { current } }
         set { condition.withLock { current = newValue } }
+    }
+
+    /// Whether the connection ends after each answer.
+    var endsAfterReply: Bool {
+        get { condition.withLock { endsConnections } }
+        set { condition.withLock { endsConnections = newValue } }
     }
 
     /// Polls until the condition holds for the received requests, for at most 20 seconds. Returns whether it holds.
@@ -110,7 +117,7 @@ final class RecordingBackend: @unchecked Sendable {
             }
             condition.withLock { requests[index].isComplete = true }
             switch reply {
-            case .bytes(let text): guard send(client, text) else { return }
+            case .bytes(let text): guard send(client, text), !endsAfterReply else { return }
             case .late(let text, let time):
                 Thread.sleep(
                     forTimeInterval: Double(time.components.seconds) + Double(time.components.attoseconds) / 1e18)

@@ -79,7 +79,7 @@ struct ClientConformanceCommand: AsyncParsableCommand {
         try await EmbeddedService.run(
             in: folder, app: record, providers: DemoProviders(), protection: .unlimited
         ) { [listeners] embedded in
-            let transport = LoadTransport(concurrency: 64)
+            let transport = PooledTransport(concurrency: 64)
             try await closing(transport.shutdown) {
                 let credential = try await embedded.service.credentials.create(
                     name: "backend", role: .service, scope: .apps([appID]), bodies: .whole, life: 86_400,

@@ -34,7 +34,7 @@ final class ClientStage: Sendable {
         let url: String
         /// A credential of the backend.
         let credential: String
-        let transport: LoadTransport
+        let transport: PooledTransport
     }
 
     private struct State {

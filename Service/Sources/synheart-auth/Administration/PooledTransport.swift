@@ -5,8 +5,11 @@ import NIOCore
 import NIOHTTP1
 import SynheartAuth
 
-/// Sends the requests of a fleet or of a conformance run over persistent connections, one for each concurrent request.
-final class LoadTransport: HTTPTransport {
+/// Sends requests over persistent connections, one for each concurrent request.
+///
+/// Unlike URLSession on Linux, it does not occupy a processor while it waits for an answer: swift-corelibs-foundation polls a
+/// socket that is ready to be written.
+final class PooledTransport: HTTPTransport {
     private let client: HTTPClient
 
     init(concurrency: Int) {
