@@ -1,5 +1,6 @@
 package ai.synheart.auth
 
+import ai.synheart.auth.concurrency.WORK
 import ai.synheart.auth.concurrency.closed
 import ai.synheart.auth.identity.AuthenticatedSend
 import ai.synheart.auth.identity.ClockOffset
@@ -21,7 +22,6 @@ import kotlin.math.abs
 import kotlin.math.roundToLong
 import kotlinx.coroutines.CancellationException
 import kotlinx.coroutines.CoroutineScope
-import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.SupervisorJob
 import kotlinx.coroutines.cancel
 import kotlinx.coroutines.flow.SharedFlow
@@ -47,7 +47,7 @@ import kotlinx.coroutines.withContext
  * it.
  */
 public class SynheartAuth(private var configuration: Configuration? = null) : DeviceAuth, Closeable {
-    private val scope = CoroutineScope(SupervisorJob() + Dispatchers.Default)
+    private val scope = CoroutineScope(SupervisorJob() + WORK)
     private val changes = StateChanges()
 
     // Guarded by this object's monitor, with the configuration.
@@ -96,8 +96,8 @@ public class SynheartAuth(private var configuration: Configuration? = null) : De
     override suspend fun state(appId: String): IdentityState = background(appId) { it.context.ledger.load().state }
 
     override suspend fun stateFlow(appId: String): StateFlow<IdentityState> = background(appId) {
-        val state = it.context.ledger.load().state
-        changes.flow(appId, state).asStateFlow()
+        // The flow exists before the record is read, so that it is told of this reading and of each later change.
+        changes.flow(appId).apply { it.context.ledger.load() }.asStateFlow()
     }
 
     override val stateChanges: SharedFlow<StateChange> = changes.changes.asSharedFlow()
@@ -164,9 +164,11 @@ public class SynheartAuth(private var configuration: Configuration? = null) : De
         val difference = serverTimestamp * 1000 - configuration.clock.wallMillis
         val offset = if (abs(difference) <= MAXIMUM_CLOCK_OFFSET_MILLIS) ClockOffset.of(difference.roundToLong()) else null
         if (offset == null) throw failure(Situation.CLOCK_TOO_FAR_OFF, "the clock is more than 24 hours off")
-        for (identity in if (appId != null) listOf(identity(appId)) else used) {
-            withContext(Dispatchers.Default) { identity.context.ledger.apply(IdentityEvent.ClockLearned(offset)) }
+        // One record that cannot be written does not keep the others from learning the clock.
+        val results = (if (appId != null) listOf(identity(appId)) else used).map {
+            runCatching { withContext(WORK) { it.context.ledger.apply(IdentityEvent.ClockLearned(offset)) } }
         }
+        for (result in results) result.getOrThrow()
     }
 
     override suspend fun maintain(appId: String): Unit = background(appId) { it.maintain() }
@@ -178,7 +180,7 @@ public class SynheartAuth(private var configuration: Configuration? = null) : De
 
     private suspend fun <Value> background(appId: String, body: suspend (DeviceIdentity) -> Value): Value {
         val identity = identity(appId)
-        return withContext(Dispatchers.Default) { body(identity) }
+        return withContext(WORK) { body(identity) }
     }
 
     private fun identity(appId: String): DeviceIdentity {

@@ -1,10 +1,10 @@
 package ai.synheart.auth
 
+import ai.synheart.auth.concurrency.WORK
 import java.io.Closeable
 import java.util.concurrent.CompletableFuture
 import kotlin.time.Duration.Companion.milliseconds
 import kotlinx.coroutines.CoroutineScope
-import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.SupervisorJob
 import kotlinx.coroutines.flow.launchIn
 import kotlinx.coroutines.flow.onEach
@@ -20,7 +20,7 @@ import kotlinx.coroutines.launch
  * @property auth the client, or `FakeDeviceAuth` of `synheart-auth-testing` in an app's own tests
  */
 public class SynheartAuthJava(public val auth: DeviceAuth) {
-    private val scope = CoroutineScope(SupervisorJob() + Dispatchers.Default)
+    private val scope = CoroutineScope(SupervisorJob() + WORK)
 
     /** See [DeviceAuth.isRegistered]. */
     public fun isRegistered(appId: String): CompletableFuture<Boolean> = future { auth.isRegistered(appId) }

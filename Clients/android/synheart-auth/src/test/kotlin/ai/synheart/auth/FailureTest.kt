@@ -461,6 +461,17 @@ class FailureTest {
     }
 
     @Test
+    fun `a demand that arrives after the rotation is about the replaced key, and nothing is due`() = World.run {
+        val deviceId = register().deviceId
+        for (request in listOf<suspend () -> Any?>({ client.status(appId) }, { send() })) {
+            service.device(appId, deviceId, "force-rotation", mapOf("within_seconds" to 3600, "reason" to "compromise"))
+            at(World.STATUS) { send -> send().also { client.rotateKey(appId, RotationReason.COMPROMISE) } }
+            request()
+            assertNull(record().rotationDemand)
+        }
+    }
+
+    @Test
     fun `a rotation for compromise does not join a scheduled one`() = World.run {
         register()
         coroutineScope {

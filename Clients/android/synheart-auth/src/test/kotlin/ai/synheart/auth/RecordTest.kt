@@ -45,7 +45,7 @@ class RecordTest {
             { IdentityEvent.RotationConfirmed(time) },
             { IdentityEvent.RotationSuspended(random.nextBoolean()) },
             { IdentityEvent.RotationAbandoned },
-            { IdentityEvent.RotationDemanded(RotationDemand(time, RotationReason.entries.random(random))) },
+            { IdentityEvent.RotationDemanded(RotationDemand(time, RotationReason.entries.random(random)), KeyReference(alias, thumbprint)) },
             { IdentityEvent.KeyDisposed },
             { IdentityEvent.KeySuspected(KeyReference(alias, thumbprint), Suspicion(alias, "launch", time)) },
             { IdentityEvent.KeyProved(alias) },

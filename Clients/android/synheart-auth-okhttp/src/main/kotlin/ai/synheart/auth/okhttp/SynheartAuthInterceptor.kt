@@ -131,8 +131,10 @@ internal class SynheartAuthInterceptor(
             private set
 
         override suspend fun send(request: HttpRequest): HttpResponse = coroutineScope {
-            // The call's thread is blocked until OkHttp returns. After the deadline only a cancel ends it.
-            val watch = launch(Dispatchers.Default) {
+            isDone = false
+            // The call's thread is blocked until OkHttp returns. After the deadline only a cancel ends it, on the thread that cancels:
+            // the app's own calls may use up those of every dispatcher.
+            val watch = launch(Dispatchers.Unconfined) {
                 try {
                     awaitCancellation()
                 } finally {
@@ -151,7 +153,6 @@ internal class SynheartAuthInterceptor(
         private var isDone = false
 
         private fun exchange(request: HttpRequest): HttpResponse {
-            isDone = false
             val signed = SignedRequest(request.url)
             val builder = original.newBuilder().headers(headers(request.headers))
                 .method(request.method, original.body?.let { OneShotBody(request, it.contentType()) }).tag(SignedRequest::class.java, signed)

@@ -10,6 +10,9 @@ import android.util.Log
 import java.io.File
 import java.io.IOException
 import java.security.KeyStore
+import java.util.concurrent.ConcurrentHashMap
+import java.util.concurrent.TimeUnit
+import java.util.concurrent.locks.ReentrantLock
 import javax.crypto.Cipher
 import javax.crypto.KeyGenerator
 import javax.crypto.SecretKey
@@ -195,28 +198,48 @@ public interface EarlierSecrets {
 
 /** Secrets that move from an earlier storage when they are first read. */
 internal class AdoptingSecrets(private val secrets: SecretStorage, private val earlier: EarlierSecrets) : SecretStorage {
-    override fun read(service: String, key: String): ByteArray? {
-        secrets.read(service, key)?.let { return it }
-        val found = asking { earlier.load(service, key) }?.toByteArray() ?: return null
+    private val locks = ConcurrentHashMap<Pair<String, String>, ReentrantLock>()
+
+    override fun read(service: String, key: String): ByteArray? = secrets.read(service, key) ?: adopt(service, key)
+
+    private fun adopt(service: String, key: String): ByteArray? = alone(service, key) {
+        secrets.read(service, key)?.let { return@alone it }
+        val found = asking { earlier.load(service, key) }?.toByteArray() ?: return@alone null
         try { write(service, key, found) } catch (_: SecretsUnavailableException) { }
-        return found
+        found
     }
 
     // The new copy is the valid one, even if the earlier copy remains.
-    override fun write(service: String, key: String, value: ByteArray) {
+    override fun write(service: String, key: String, value: ByteArray): Unit = alone(service, key) {
         secrets.write(service, key, value)
         try { earlier.delete(service, key) } catch (_: Exception) { }
     }
 
     // The earlier copy first: if only the new one were deleted, the secret would come back.
-    override fun remove(service: String, key: String) {
+    override fun remove(service: String, key: String): Unit = alone(service, key) {
         asking { earlier.delete(service, key) }
         secrets.remove(service, key)
+    }
+
+    /** One change of a secret at a time: one that is adopted must not replace one that was written meanwhile. The app's functions may hang, so
+     * the wait is limited. */
+    private fun <Value> alone(service: String, key: String, body: () -> Value): Value {
+        val lock = locks.getOrPut(service to key) { ReentrantLock() }
+        if (!lock.tryLock(LOCK_SECONDS, TimeUnit.SECONDS)) throw SecretsUnavailableException("the secret is being changed")
+        try {
+            return body()
+        } finally {
+            lock.unlock()
+        }
     }
 
     private fun <Value> asking(body: () -> Value): Value = try {
         body()
     } catch (error: Exception) {
         throw SecretsUnavailableException("the earlier storage cannot be asked now", error)
+    }
+
+    private companion object {
+        const val LOCK_SECONDS = 5L
     }
 }

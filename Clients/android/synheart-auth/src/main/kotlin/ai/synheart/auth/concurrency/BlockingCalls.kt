@@ -6,10 +6,8 @@ import kotlin.coroutines.EmptyCoroutineContext
 import kotlin.time.Duration.Companion.seconds
 import kotlinx.coroutines.CancellationException
 import kotlinx.coroutines.CompletableDeferred
-import kotlinx.coroutines.CoroutineScope
 import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.Job
-import kotlinx.coroutines.SupervisorJob
 import kotlinx.coroutines.launch
 
 /** The kinds of calls that may block. While a call hangs, the client makes no other call of its kind. */
@@ -37,7 +35,6 @@ internal class NoAnswerException : Exception()
 internal class BlockingCalls(private val sleeper: Sleeper) {
     // A thread for each kind of call that may hang, and one for the kinds that do not.
     private val threads = Dispatchers.IO.limitedParallelism(CallKind.entries.size + 1)
-    private val timers = CoroutineScope(SupervisorJob() + Dispatchers.Default)
     private val line = ArrayDeque<Call<*>>()
     private var running: Call<*>? = null
     private val leftBehind = mutableListOf<Call<*>>()
@@ -118,7 +115,7 @@ internal class BlockingCalls(private val sleeper: Sleeper) {
             if (running != null || line.isEmpty()) return
             line.removeFirst().also { running = it }
         }
-        val timer = timers.launch {
+        val timer = detached.launch {
             sleeper.sleep(LIMIT, SleepPurpose.DEADLINE)
             leaveBehind(call)
         }

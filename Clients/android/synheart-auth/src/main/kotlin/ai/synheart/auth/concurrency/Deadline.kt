@@ -19,7 +19,14 @@ import kotlinx.coroutines.launch
 /** A host's function threw `CancellationException` although nothing cancelled it, for example by a timeout of its own. */
 internal class ForeignCancellationException(cause: CancellationException) : Exception("cancelled by itself", cause)
 
-private val abandoned = CoroutineScope(SupervisorJob() + Dispatchers.Default)
+/**
+ * Where the client's own code runs. Not [Dispatchers.Default]: its threads are few, and an app that makes blocking calls on all of them
+ * (OkHttp's `execute()` in a `CoroutineWorker`) would wait for a client that waits for a thread.
+ */
+internal val WORK = Dispatchers.IO.limitedParallelism(16)
+
+/** For coroutines that may outlive their callers. */
+internal val detached = CoroutineScope(SupervisorJob() + WORK)
 
 /**
  * The value of [body]; null once [limit] has passed. Then, and when the caller is cancelled, `body` is cancelled and not waited
@@ -30,7 +37,7 @@ internal suspend fun <Value : Any> withDeadline(
     limit: Duration, sleeper: Sleeper, unclaimed: (Value) -> Unit = {}, body: suspend () -> Value,
 ): Value? {
     val answer = CompletableDeferred<Result<Value>?>()
-    val work = abandoned.launch {
+    val work = detached.launch {
         val result = try {
             Result.success(body())
         } catch (error: CancellationException) {
@@ -41,7 +48,7 @@ internal suspend fun <Value : Any> withDeadline(
         }
         if (!answer.complete(result)) result.onSuccess(unclaimed)
     }
-    val timer = abandoned.launch {
+    val timer = detached.launch {
         sleeper.sleep(limit, SleepPurpose.DEADLINE)
         answer.complete(null)
     }

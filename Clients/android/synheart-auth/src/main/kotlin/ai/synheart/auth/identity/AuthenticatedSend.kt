@@ -100,7 +100,8 @@ internal class AuthenticatedSend(
                 identity.register(joins = true)
                 continue
             }
-            applyDemands(answer)
+            // Only the auth service can demand that the key which signed is replaced.
+            if (isAuthOrigin) answer.rotationDemand?.let { context.note(it, signed.key) }
             val verdict = verdict(answer)
             if (verdict == null) {
                 if (answer.isOfVerifiedRequest) noteScheme(used)
@@ -168,11 +169,6 @@ internal class AuthenticatedSend(
             context.noteScheme(used, context.ledger.load())
         } catch (_: SynheartAuthException) {
         }
-    }
-
-    /** Applies a demand to rotate. Only the auth service can make one. */
-    private suspend fun applyDemands(answer: HttpResponse) {
-        if (isAuthOrigin) answer.rotationDemand?.let { context.note(it) }
     }
 
     /** Learns the clock after the refusal of a copy that was signed with this offset, at this time of the clock that does not jump. */

@@ -171,22 +171,22 @@ internal class IdentityContext(val appId: String, val configuration: Configurati
     /** The service's time in unix seconds, as far as this device knows. */
     fun serverTime(record: IdentityRecord): Long = record.clockOffset.serverTime(configuration.clock.wallMillis)
 
-    /** Calls the service, and learns its clock and its demands from the answer, best effort. */
+    /** Calls the service. Learns its clock from the answer, and its demand to rotate the key that signed, best effort. */
     suspend fun call(
         route: Route, headers: List<Pair<String, String>> = emptyList(), body: ByteArray = ByteArray(0), deadline: Duration = CALL_LIMIT,
+        signer: KeyReference? = null,
     ): ServiceClient.Answer {
         val outcome = service.exchange(route, headers, body, deadline)
         outcome.offset?.let { learn(it) }
-        outcome.rotationDemand?.let { note(it) }
+        if (signer != null) outcome.rotationDemand?.let { note(it, signer) }
         return outcome.result.getOrThrow()
     }
 
-    /** Notes a demand to rotate, best effort. A new demand is a new cause for maintenance, also after a failure. */
-    suspend fun note(demand: RotationDemand) {
+    /** Notes a demand to rotate this key, best effort. A new demand is a new cause for maintenance, also after a failure. */
+    suspend fun note(demand: RotationDemand, key: KeyReference) {
         try {
             if (ledger.load().rotationDemand == demand) return
-            ledger.apply(IdentityEvent.RotationDemanded(demand))
-            isMaintained.set(false)
+            if (ledger.apply(IdentityEvent.RotationDemanded(demand, key)).rotationDemand == demand) isMaintained.set(false)
         } catch (_: SynheartAuthException) {
         }
     }
@@ -215,7 +215,7 @@ internal class IdentityContext(val appId: String, val configuration: Configurati
             val signed = signer.sign(scheme, route, body, current, key)
             try {
                 beforeSending(signed.timestamp)
-                val answer = call(route, signed.headers, body, deadline)
+                val answer = call(route, signed.headers, body, deadline, key)
                 if (SIG_VERSION in seen) schemes[configuration.baseUrl] = scheme
                 noteScheme(scheme, current)
                 return answer

@@ -93,7 +93,7 @@ internal class IdentityLedger(
                     // Read before the record, so that a change in between invalidates it.
                     val version = version()
                     if (before != null && version == before.version) null else Reading(version, storage.read(name))
-                } ?: return before!!.record
+                } ?: return before!!.record.also { if (known === before) changes.noteState(appId, it.state) }
                 val record = reading.bytes?.let { decode(it) } ?: IdentityRecord(appId)
                 known = reading.version?.let { Known(it, record) }
                 hasSuspicions = record.suspicions.isNotEmpty()

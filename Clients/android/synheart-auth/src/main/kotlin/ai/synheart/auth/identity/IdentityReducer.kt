@@ -41,7 +41,12 @@ internal sealed interface IdentityEvent {
 
     /** The service certainly does not have the pending key. */
     data object RotationAbandoned : IdentityEvent
-    class RotationDemanded(val demand: RotationDemand) : IdentityEvent
+
+    /**
+     * Ignored unless the record still names the key that signed the request. A late answer is about a replaced key, and if it is not, the
+     * next answer repeats the demand.
+     */
+    class RotationDemanded(val demand: RotationDemand, val key: KeyReference) : IdentityEvent
     data object KeyDisposed : IdentityEvent
 
     /** The first suspicious answer about a key. Ignored unless the record still names the key. */
@@ -97,7 +102,7 @@ internal fun IdentityRecord.after(event: IdentityEvent): IdentityRecord = when (
         val rotation = journal as? JournalEntry.Rotation ?: throw refusal(IdentityState.REGISTERED)
         unsuspected(rotation.alias).moved(Cause.ROTATION_END).copy(journal = JournalEntry.Disposal(rotation.alias))
     }
-    is IdentityEvent.RotationDemanded -> copy(rotationDemand = event.demand)
+    is IdentityEvent.RotationDemanded -> if (names(event.key)) copy(rotationDemand = event.demand) else this
     IdentityEvent.KeyDisposed -> if (journal is JournalEntry.Disposal) copy(journal = null) else this
 
     is IdentityEvent.KeySuspected ->

@@ -15,11 +15,7 @@ internal class StateChanges {
     private val states = ConcurrentHashMap<String, MutableStateFlow<IdentityState>>()
 
     /** The state of an app, as last read or written here. */
-    fun flow(appId: String, initial: IdentityState): MutableStateFlow<IdentityState> {
-        states[appId]?.let { return it }
-        val flow = MutableStateFlow(initial)
-        return states.putIfAbsent(appId, flow) ?: flow
-    }
+    fun flow(appId: String): MutableStateFlow<IdentityState> = states.getOrPut(appId) { MutableStateFlow(IdentityState.UNREGISTERED) }
 
     fun send(appId: String, from: IdentityState, to: IdentityState) {
         noteState(appId, to)

@@ -337,8 +337,12 @@ class RuntimeHostRegistryTest {
     private class Earlier : EarlierSecrets {
         val values = hashMapOf("s/k" to "old")
         var fails = false
+        var onLoad = {}
 
-        override fun load(service: String, key: String): String? = if (fails) throw SecurityException() else values["$service/$key"]
+        override fun load(service: String, key: String): String? {
+            if (fails) throw SecurityException()
+            return values["$service/$key"].also { onLoad() }
+        }
 
         override fun delete(service: String, key: String) {
             if (fails) throw SecurityException()
@@ -378,6 +382,21 @@ class RuntimeHostRegistryTest {
         earlier.values["s/k"] = "old"
         assertEquals(0, delete())
         assertNull(load())
+    }
+
+    @Test
+    fun `a secret of an earlier release does not replace one that is stored while it moves`() {
+        val earlier = Earlier()
+        val adopting = AdoptingSecrets(secrets, earlier)
+        var writer: Thread? = null
+        earlier.onLoad = {
+            writer = thread { adopting.write("s", "k", "new".toByteArray()) }.also {
+                while (it.isAlive && it.state != Thread.State.TIMED_WAITING) Thread.onSpinWait()
+            }
+        }
+        adopting.read("s", "k")
+        writer!!.join()
+        assertEquals("new", adopting.read("s", "k")?.let(::String))
     }
 
     @Test
