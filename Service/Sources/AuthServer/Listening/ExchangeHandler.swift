@@ -28,7 +28,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private var isQuiescing = false
     /// Whether the response being written announces the connection's end.
     private var announcesEnd = false
-    /// Whether the request being read came after the announced end.
+    /// Whether the request being read came after the announced end, or behind a request of HTTP/1.0.
     private var ignoresRequest = false
     /// Whether the response being written replaces one of the HTTP library.
     private var isReplacing = false
@@ -116,7 +116,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
         case .body(let body): context.write(wrapOutboundOut(.body(.byteBuffer(body))), promise: promise)
         case .end:
             (isReplacing, endsWithConnection) = (false, false)
-            let isLast = announcesEnd || (isQuiescing && waiting.count == 1)
+            let isLast = announcesEnd || (waiting.count == 1 && (isQuiescing || ignoresRequest))
             let isHead = waiting.popFirst()?.isHead ?? false
             if waiting.isEmpty, deadline.phase == .answer { deadline.enter(.idle) }
             // Without a length, the encoder would write the end of a chunked body here, but the answer to HEAD has none.
@@ -157,9 +157,9 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
         context.close(mode: .all, promise: promise)
     }
 
-    /// Whether the connection ends after the response to the oldest request, whatever its body is. It does in four cases: the client requested it, in
-    /// the form of its HTTP version; the following bytes cannot be parsed as a request; the server stops and no other request
-    /// waits; or the response answers no request.
+    /// Whether the connection ends after the response to the oldest request, whatever its body is. It does in four cases: the client
+    /// requested it, in the form of its HTTP version; the following bytes cannot be parsed as a request; the server stops and no
+    /// other request waits; or the response answers no request.
     private var isLastAnswer: Bool {
         waiting.first?.allowsNext != true || ((isQuiescing || stopping.hasBegun) && waiting.count == 1)
     }

@@ -81,6 +81,21 @@ import Testing
         }
     }
 
+    @Test func `of pipelined requests of HTTP 1.0, only the first is handled`() async throws {
+        let lines = LogLines()
+        try await TestServer.with(logger: lines.logger) { server in
+            try await RawConnection.with(port: server.publicPort) { connection in
+                let get = "GET \(Route.keySet.rawValue) HTTP/1.0\r\nHost: localhost\r\nConnection: keep-alive\r\n\r\n"
+                try await connection.send(get)
+                #expect(try await connection.response()?.status == 200)
+                try await connection.send(get + get + get)
+                #expect(try await connection.response()?.status == 200)
+                #expect(await connection.isEnded())
+            }
+        }
+        #expect(lines.all.count { $0.message == "request" } == 2)
+    }
+
     private static var hasty: ServerSettings {
         var settings = ServerSettings()
         // Long enough to answer on a busy machine, short enough for a test.
