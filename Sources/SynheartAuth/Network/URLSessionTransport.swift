@@ -14,8 +14,8 @@ internal import Foundation
 /// request on Linux, and each PUT and DELETE on Apple's systems, gets its own session with a new connection. Over the app's own
 /// session Apple's URLSession may still repeat a PUT or a DELETE, which the service then refuses as a replay.
 ///
-/// swift-corelibs-foundation (Linux) stops the process if an answer ends within its head. A host that sends to untrusted servers
-/// must use its own transport.
+/// swift-corelibs-foundation (Linux) stops the process if an answer ends within its head, and keeps a processor busy while it waits
+/// for an answer. A host that sends to untrusted servers, or waits for long answers, must use its own transport.
 public final class URLSessionTransport: HTTPTransport {
     /// A session for many exchanges.
     private struct Shared: Sendable {

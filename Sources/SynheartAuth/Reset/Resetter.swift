@@ -20,6 +20,7 @@ struct Resetter: Sendable {
         let deviceID = record.deviceID
         let begun = try await begin(record, reason)
         try await finish(begun)
+        // Without the mark, nobody was told yet. If the reset had begun before, its state is not new.
         if begun == record { try context.ledger.announce(.resetStarted(reason), of: record) }
         context.log.event(.identityReset, device: deviceID)
     }

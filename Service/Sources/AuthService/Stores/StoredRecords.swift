@@ -190,20 +190,6 @@ extension AuditChain {
         let archived: AuditLink
         /// The first event of the log; nil: an empty log. Events of an archive are in the log until they are removed.
         let first: AuditLink?
-
-        package init(archived: AuditLink, first: AuditLink?) { (self.archived, self.first) = (archived, first) }
-
-        /// - Parameter first: the number and hash of the log's first event; nil: an empty log.
-        package init(archived: AuditLink, first: (some StoredColumns)?) throws(StoreError) {
-            self.archived = archived
-            if let first {
-                // A hash that cannot be read breaks the chain. It is not a failure of the store.
-                self.first = AuditLink(
-                    sequence: try first.integer("sequence"), hash: (try? first.bytes("hash")) ?? [])
-            } else {
-                self.first = nil
-            }
-        }
     }
 
     /// Checks that these rows continue the chain after a link.
@@ -266,6 +252,19 @@ extension AuditChain {
             case .end: return link.sequence < archived.sequence ? link.sequence + 1 : nil
             case .intact(let next): link = next
             }
+        }
+    }
+}
+
+extension AuditChain.Start {
+    /// - Parameter first: the number and hash of the log's first event; nil: an empty log.
+    package init(archived: AuditLink, first: (some StoredColumns)?) throws(StoreError) {
+        self.archived = archived
+        if let first {
+            // A hash that cannot be read breaks the chain. It is not a failure of the store.
+            self.first = AuditLink(sequence: try first.integer("sequence"), hash: (try? first.bytes("hash")) ?? [])
+        } else {
+            self.first = nil
         }
     }
 }
