@@ -26,6 +26,14 @@ let x509: Target.Dependency = .product(name: "X509", package: "swift-certificate
     let (privacy, noPrivacy): ([Resource], [String]) = ([], ["PrivacyInfo.xcprivacy"])
 #endif
 
+// On Linux the SDK sends over libcurl (Debian's package libcurl4-openssl-dev). Apple's systems have URLSession.
+#if os(Linux)
+    let curl: [Target.Dependency] = ["CLibcurl"]
+    let curlTarget: [Target] = [.target(name: "CLibcurl", linkerSettings: [.linkedLibrary("curl")])]
+#else
+    let (curl, curlTarget): ([Target.Dependency], [Target]) = ([], [])
+#endif
+
 /// A target together with its tests, which mirror it under `Tests/`.
 func room(
     _ name: String, _ dependencies: [Target.Dependency] = [], exclude: [String] = [], resources: [Resource]? = nil,
@@ -81,9 +89,10 @@ let package = Package(
             "AuthContract", ["Bytes", "StrictJSON", crypto], tests: ["TestHelpers", "StrictJSON", crypto],
             testResources: [.copy("Vectors")]),
         room(
-            "SynheartAuth", ["CSynheartAuth", "Bytes", "AuthContract", "StrictJSON", crypto], exclude: noPrivacy,
+            "SynheartAuth", ["CSynheartAuth", "Bytes", "AuthContract", "StrictJSON", crypto] + curl, exclude: noPrivacy,
             resources: privacy,
             tests: ["TestHelpers", "Bytes", "AuthContract", "StrictJSON", crypto]),
+        curlTarget,
         // A stand-in for the SDK in the tests of apps.
         room(
             "SynheartAuthTestSupport", ["SynheartAuth", "AuthContract", "Bytes"],

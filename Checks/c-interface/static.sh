@@ -9,13 +9,13 @@ echo 'import SynheartAuth
 print(SynheartAuth.shared)' > "$work/main.swift"
 # An archive of each target that the app could link.
 libraries=
-for target in SynheartAuth CSynheartAuth AuthContract StrictJSON Bytes Crypto CryptoBoringWrapper CCryptoBoringSSL \
+for target in SynheartAuth CSynheartAuth CLibcurl AuthContract StrictJSON Bytes Crypto CryptoBoringWrapper CCryptoBoringSSL \
     CCryptoBoringSSLShims CXKCP CXKCPShims; do
     find "$build/$target.build/" -name '*.o' -print0 | xargs -0 ar qcs "$work/lib$target.a"
     libraries="$libraries -l$target"
 done
-swiftc -O -swift-version 6 -use-ld=lld -I "$build/Modules" "$work/main.swift" -L "$work" -Xlinker --start-group $libraries -Xlinker --end-group \
-    -Xlinker --gc-sections -Xlinker -z -Xlinker nostart-stop-gc -lstdc++ -o "$work/app"
+swiftc -O -swift-version 6 -use-ld=lld -I "$build/Modules" -Xcc "-fmodule-map-file=$build/CLibcurl.build/module.modulemap" "$work/main.swift" -L "$work" -Xlinker --start-group $libraries -Xlinker --end-group \
+    -Xlinker --gc-sections -Xlinker -z -Xlinker nostart-stop-gc -lstdc++ -lcurl -o "$work/app"
 nm "$work/app" > "$work/symbols"
 for name in generate_key sign_bytes get_attestation key_exists delete_key secure_store secure_load secure_delete; do
     grep -q " T synheart_native_$name\$" "$work/symbols" || {

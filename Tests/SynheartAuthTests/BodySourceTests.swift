@@ -11,7 +11,7 @@ import Testing
 #endif
 
 extension Heavy {
-    /// Bodies from a source: read once for their digest and once for each copy, over URLSession to a server on this machine.
+    /// Bodies from a source: read once for their digest and once for each copy, over the platform's transport to a server on this machine.
     @Suite(.serialized, .timeLimit(.minutes(15))) struct BodySourceTests {
         private static let large = 100 * 1024 * 1024
 
@@ -23,7 +23,7 @@ extension Heavy {
                 $0.origins = SendTests.origins
                 if let server { try $0.origins.insert(RequestOrigin("http://127.0.0.1:\(server.port)")) }
                 $0.scheme = scheme
-                $0.transport = Routing(service: phone.service, network: URLSessionTransport())
+                $0.transport = Routing(service: phone.service, network: DefaultTransport())
             }
             try await sdk.registerDevice(appID: Phone.app)
             return (phone, sdk)
@@ -155,7 +155,7 @@ extension Heavy {
             defer { unlink(file) }
             let upload = TransportRequest(
                 method: "PUT", url: "http://127.0.0.1:\(server.port)/x", headers: HeaderFields(), bodyFile: file)
-            let transport = URLSessionTransport()
+            let transport = DefaultTransport()
             for number in 0..<400 {
                 let mark = server.arrived
                 let send = Task { try await transport.send(upload).status }
@@ -249,39 +249,39 @@ extension Heavy {
                 method: "PUT", url: "http://127.0.0.1:\(server.port)/v1/recordings/1", headers: HeaderFields(),
                 bodySource: source, deadline: .milliseconds(500))
             let start = ContinuousClock.now
-            let sends = (0..<8).map { _ in Task { try await URLSessionTransport().send(request) } }
+            let sends = (0..<8).map { _ in Task { try await DefaultTransport().send(request) } }
             for send in sends { await #expect(throws: TransportError.self) { try await send.value } }
             #expect(start.duration(to: .now) < .seconds(20))
         }
 
-        @Test("a task is cancelled before its caller goes on, and keeps its body until it is over")
-        func keepsBody() async throws {
-            let server = try LocalServer(nil)
-            defer { server.stop() }
-            // The session has no delegate, so that `exchanges` gets only the callback that this test calls.
-            let configuration = URLSessionConfiguration.ephemeral
-            // No cache: `URLSessionTransport.init(_:)` states the reason.
-            configuration.urlCache = nil
-            let session = URLSession(configuration: configuration)
-            let url = try #require(URL(string: "http://127.0.0.1:\(server.port)/"))
-            for round in 0..<100 {
-                let exchanges = URLSessionExchanges()
-                let task = session.dataTask(with: url)
-                var body: BodySource? = BodySource { MadeUp(length: 10) }
-                weak let kept = body
-                let exchange = Task { [body] in
-                    try await exchanges.run(task, limit: 10, deadline: .seconds(30), streams: false, body: body)
+        #if canImport(Darwin)
+            @Test("a task is cancelled before its caller goes on, and keeps its body until it is over")
+            func keepsBody() async throws {
+                let server = try LocalServer(nil)
+                defer { server.stop() }
+                // The session has no delegate, so that `exchanges` gets only the callback that this test calls.
+                let configuration = URLSessionConfiguration.ephemeral
+                let session = URLSession(configuration: configuration)
+                let url = try #require(URL(string: "http://127.0.0.1:\(server.port)/"))
+                for round in 0..<100 {
+                    let exchanges = URLSessionExchanges()
+                    let task = session.dataTask(with: url)
+                    var body: BodySource? = BodySource { MadeUp(length: 10) }
+                    weak let kept = body
+                    let exchange = Task { [body] in
+                        try await exchanges.run(task, limit: 10, deadline: .seconds(30), streams: false, body: body)
+                    }
+                    body = nil
+                    if round % 2 == 0 { try await eventually { task.state == .running } }
+                    exchange.cancel()
+                    await #expect(throws: TransportError.self) { try await exchange.value }
+                    #expect(task.state == .canceling || task.state == .completed)
+                    #expect(kept != nil)
+                    exchanges.urlSession(session, task: task, didCompleteWithError: nil)
+                    #expect(kept == nil)
                 }
-                body = nil
-                if round % 2 == 0 { try await eventually { task.state == .running } }
-                exchange.cancel()
-                await #expect(throws: TransportError.self) { try await exchange.value }
-                #expect(task.state == .canceling || task.state == .completed)
-                #expect(kept != nil)
-                exchanges.urlSession(session, task: task, didCompleteWithError: nil)
-                #expect(kept == nil)
+                session.invalidateAndCancel()
             }
-            session.invalidateAndCancel()
-        }
+        #endif
     }
 }

@@ -30,7 +30,7 @@ import Testing
         case "rotatesAutomatically": other.rotatesAutomatically.toggle()
         case "storage": other.storage = MemoryStorage()
         case "keyStore": other.keyStore = MemoryKeyStore()
-        case "transport": other.transport = URLSessionTransport()
+        case "transport": other.transport = DefaultTransport()
         case "logger": other.logger = RecordingLogger()
         default: other.clock = TestClock()
         }

@@ -113,11 +113,11 @@ import Testing
         }
     }
 
-    @Test("URLSession sends the file's bytes with their length")
+    @Test("the transport sends the file's bytes with their length")
     func transport() async throws {
         let server = try LocalServer("HTTP/1.1 204 No Content\r\n\r\n")
         defer { server.stop() }
-        let answer = try await URLSessionTransport().send(
+        let answer = try await DefaultTransport().send(
             TransportRequest(
                 method: "PUT", url: "http://127.0.0.1:\(server.port)/x", headers: HeaderFields([("X-Test", "1")]),
                 bodyFile: path))
@@ -130,21 +130,20 @@ import Testing
     #if canImport(FoundationNetworking)
         @Test("a file that grew is sent as it was when it was opened; one that shrank is an error")
         func changed() throws {
-            func read(_ stream: FileStream) -> [UInt8]? {
+            func read(_ file: RegularFile) -> [UInt8]? {
                 var (bytes, piece) = ([UInt8](), [UInt8](repeating: 0, count: 65_536))
-                while stream.hasBytesAvailable {
-                    let count = stream.read(&piece, maxLength: piece.count)
-                    guard count > 0 else { return nil }
+                while let count = piece.withUnsafeMutableBytes(file.read) {
+                    guard count > 0 else { return bytes }
                     bytes += piece.prefix(count)
                 }
-                return bytes
+                return nil
             }
-            let grown = try FileStream(path)
+            let grown = try RegularFile(path)
             let file = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
             try file.seekToEnd()
             try file.write(contentsOf: Data([1, 2, 3]))
             #expect(read(grown) == content && grown.length == content.count)
-            let shrunk = try FileStream(path)
+            let shrunk = try RegularFile(path)
             try file.truncate(atOffset: 70_000)
             #expect(read(shrunk) == nil)
         }
@@ -159,7 +158,7 @@ import Testing
                 let upload = TransportRequest(
                     method: "PUT", url: "http://127.0.0.1:\(server.port)/x", headers: HeaderFields(), bodyFile: file)
                 let error = await #expect(throws: TransportError.self) {
-                    try await URLSessionTransport().send(upload).status
+                    try await DefaultTransport().send(upload).status
                 }
                 #expect(error?.isUnsendable == true)
             }

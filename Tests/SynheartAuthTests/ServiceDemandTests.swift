@@ -466,7 +466,7 @@ import Testing
         let (phone, _, _) = try await registered()
         let sdk = try phone.launch {
             $0.origins = SendTests.origins
-            $0.transport = URLSessionTransport()
+            $0.transport = DefaultTransport()
         }
         let error = await expectError(.signingFailed) { try await sdk.send(request("/v1/a|b"), appID: Phone.app) }
         #expect(error?.isRetryable == false)

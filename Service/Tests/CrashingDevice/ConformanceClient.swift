@@ -41,7 +41,7 @@ struct ConformanceClient {
         configuration.attestation = SimulatedAppAttest(
             iosAppID: "\(SoftwareDevice.team).\(app)", authority: try AuthorityFile.load(authority),
             directory: directory + "/app-attest")
-        configuration.transport = MisbehavingTransport(base: URLSessionTransport(), misbehaviour: misbehaviour)
+        configuration.transport = MisbehavingTransport(base: DefaultTransport(), misbehaviour: misbehaviour)
         configuration.logger = SilentLogger()
         sdk = SynheartAuth(configuration)
     }

@@ -59,7 +59,7 @@ import SynheartAuth
                     iosAppID: "\(SoftwareDevice.team).com.example.app", authority: try AuthorityFile.load(authority),
                     directory: directory + "/app-attest"))
         }
-        configuration.transport = MortalTransport(base: URLSessionTransport())
+        configuration.transport = MortalTransport(base: DefaultTransport())
         configuration.sleeper = Impatient()
         configuration.rotatesAutomatically = false
         sdk = SynheartAuth(configuration)
@@ -81,7 +81,7 @@ import SynheartAuth
         let registration = try await sdk.registerDevice(appID: app)
         try await sdk.maintain(appID: app)
         let signed = try await sdk.signRequest(appID: app, method: "GET", path: Route.status.rawValue)
-        let answer = try await URLSessionTransport().send(
+        let answer = try await DefaultTransport().send(
             TransportRequest(
                 method: "GET", url: url + Route.status.rawValue,
                 headers: HeaderFields(signed.fields.map { ($0.name, $0.value) }), body: []))

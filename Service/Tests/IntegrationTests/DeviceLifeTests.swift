@@ -46,7 +46,7 @@ import Testing
         } else {
             signed = try await device.sdk.signRequest(appID: app, method: "GET", path: Route.status.rawValue)
         }
-        let response = try await URLSessionTransport().send(
+        let response = try await DefaultTransport().send(
             TransportRequest(
                 method: "GET", url: device.settings.url + Route.status.rawValue,
                 headers: HeaderFields(signed.fields.map { ($0.name, $0.value) }), body: []))

@@ -133,7 +133,7 @@ private struct World: Sendable {
     private func administer(
         _ method: String, _ path: String, _ body: JSONValue? = nil
     ) async throws -> TransportResponse {
-        try await URLSessionTransport().send(
+        try await DefaultTransport().send(
             TransportRequest(
                 method: method, url: "\(service.operationsURL)/admin/v1/\(path)",
                 headers: HeaderFields([("Authorization", "Bearer \(credential)"), ("Content-Type", "application/json")]

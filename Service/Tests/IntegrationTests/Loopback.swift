@@ -15,7 +15,7 @@ enum Loopback {
     private static func send(
         _ method: String, _ url: String, headers: [(String, String)], body: String
     ) async throws -> (status: Int, text: String) {
-        let answer = try await URLSessionTransport().send(
+        let answer = try await DefaultTransport().send(
             TransportRequest(
                 method: method, url: url, headers: HeaderFields(headers), body: Array(body.utf8),
                 maximumAnswer: 1 << 20))

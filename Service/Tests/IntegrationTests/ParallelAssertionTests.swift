@@ -50,7 +50,7 @@ import Testing
     }
 
     private static func post(_ url: String, _ body: [UInt8], _ headers: [(String, String)]) async throws -> JSONObject {
-        let response = try await URLSessionTransport().send(
+        let response = try await DefaultTransport().send(
             TransportRequest(
                 method: "POST", url: url, headers: HeaderFields([("Content-Type", "application/json")] + headers),
                 body: body))

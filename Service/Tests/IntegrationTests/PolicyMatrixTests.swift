@@ -478,7 +478,7 @@ private struct ClockSleeper: Sleeper {
 /// Sends requests for the auth service unchanged. For a request for `api.test`, acts as that service: asks `/verify`, and returns
 /// the answer.
 private final class MatrixTransport: HTTPTransport {
-    private let base = URLSessionTransport()
+    private let base = DefaultTransport()
     private let port: Int
     private let credential = Locked("")
 

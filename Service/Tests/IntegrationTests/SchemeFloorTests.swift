@@ -64,7 +64,7 @@ import Testing
                 appID: DevelopmentDevice.appID, method: "GET", path: Route.status.rawValue)
             let answer = try await device.sdkOfSchemeTwo.send(status, appID: DevelopmentDevice.appID)
             #expect(answer.status == 200)
-            let refused = try await URLSessionTransport().send(
+            let refused = try await DefaultTransport().send(
                 TransportRequest(
                     method: "GET", url: status.url, headers: HeaderFields(below.fields.map { ($0.name, $0.value) }),
                     body: []))

@@ -71,7 +71,7 @@ extension SynheartAuth {
         /// - Throws: `NOT_CONFIGURED` if `baseUrl` is not the URL of a service.
         public init(baseUrl: String) throws(SynheartAuthError) {
             origin = try AuthOrigin(baseUrl)
-            transport = URLSessionTransport()
+            transport = DefaultTransport()
             clock = SystemClock()
             random = SystemRandom()
             sleeper = TaskSleeper()

@@ -1,10 +1,11 @@
 internal import Bytes
 
-/// The bytes of an answer between a transport that does not wait and a reader. Up to 1 MiB is in memory, the rest in files
-/// without names, so that a slow reader uses no more memory.
+/// The bytes of an answer between a transport and a reader. Up to 1 MiB is in memory. Once half of that waits, the transport is told
+/// to pause until it was read.
 ///
-/// While a file has bytes, the transport is told to pause. If a transport does not pause, its exchange is ended at a limit. Files
-/// are written on the transport's thread, and read on one of a few threads of the SDK.
+/// URLSession still gives what it has read already. That goes to files without names, so that a slow reader uses no more memory.
+/// If a transport does not pause, its exchange is ended at a limit. Files are written on the transport's thread, and read on one
+/// of a few threads of the SDK.
 final class AnswerBuffer: Sendable {
     private enum Ending: Sendable {
         case whole
@@ -67,13 +68,11 @@ final class AnswerBuffer: Sendable {
             if state.arriving + state.onDisk == 0, state.count + bytes.count <= Self.memory {
                 state.pieces.append(bytes)
                 state.count += bytes.count
+                if state.count >= Self.memory / 2 { pause(&state) }
                 return false
             }
             state.arriving += bytes.count
-            if !state.isPaused {
-                state.isPaused = true
-                flow(false)
-            }
+            pause(&state)
             return true
         }
         guard isForDisk else { return }
@@ -142,6 +141,7 @@ final class AnswerBuffer: Sendable {
             if !state.pieces.isEmpty {
                 let piece = state.pieces.removeFirst()
                 state.count -= piece.count
+                continueIfRead(&state)
                 return .piece(piece)
             }
             if state.onDisk > 0 { return .readDisk }
@@ -174,11 +174,21 @@ final class AnswerBuffer: Sendable {
         update { state in
             // For a moment this may be negative: the writer counts a piece after it has written it.
             state.onDisk -= piece.count
-            guard state.isPaused, state.onDisk + state.arriving == 0 else { return }
-            state.isPaused = false
-            if state.ending == nil { flow(true) }
+            continueIfRead(&state)
         }
         return piece
+    }
+
+    private func pause(_ state: inout State) {
+        guard !state.isPaused else { return }
+        state.isPaused = true
+        flow(false)
+    }
+
+    private func continueIfRead(_ state: inout State) {
+        guard state.isPaused, state.count + state.onDisk + state.arriving == 0 else { return }
+        state.isPaused = false
+        if state.ending == nil { flow(true) }
     }
 
     /// Waits for something to read.

@@ -7,8 +7,8 @@ internal import Bytes
 /// Reading throws `NETWORK_ERROR` if the connection ends before the answer does, and `CancellationError` if the reading task is
 /// cancelled. Cancelling, or dropping the stream, ends the connection.
 ///
-/// A reader that is slower than the network slows the server down. Where that is not possible, as with URLSession on Linux, up to
-/// 256 MiB wait for it on the disk; more is `ANSWER_TOO_LARGE`.
+/// A reader that is slower than the network slows the server down. If a transport cannot do that, up to 256 MiB wait for the reader
+/// on the disk; more is `ANSWER_TOO_LARGE`.
 public final class AnswerStream: AsyncSequence, Sendable {
     private let read: @Sendable () async throws(TransportError) -> [UInt8]?
     private let cancel: @Sendable () -> Void

@@ -35,6 +35,19 @@ public final class BodySource: Sendable {
         try await send(within: limit).takeStream()
     }
 
+    /// Starts sending the body of a request, within its deadline.
+    func sent(for request: TransportRequest) async throws(TransportError) -> SentBody {
+        do {
+            return try await send(within: request.deadline)
+        } catch is SilentBody {
+            throw TransportError("the body's source did not answer in time")
+        } catch let error as UnkeptBody {
+            throw TransportError(error.description)
+        } catch {
+            throw TransportError("the body's source cannot be read: \(error)", isUnsendable: true)
+        }
+    }
+
     /// Starts sending the body. The source keeps the result.
     func send(within limit: Duration) async throws -> SentBody {
         guard copy?.beginsNow() ?? true else { throw UnreadableBody() }

@@ -3,14 +3,10 @@
     internal import Dispatch
     internal import Foundation
 
-    #if canImport(FoundationNetworking)
-        internal import FoundationNetworking
-    #endif
-
-    /// A body that is being sent, here as a temporary file: swift-corelibs-foundation reads a stream on a queue that all sessions
-    /// of the process share, so a slow one would delay every other request. A body that is not the signed one is not sent at all.
+    /// A body that is being sent, here as a temporary file: so a body that is not the signed one is not sent at all, and a slow
+    /// source keeps no connection open.
     final class SentBody: Sendable {
-        private let path: String
+        let path: String
         private let descriptor: Int32
 
         /// Copies a body to its file.
@@ -71,11 +67,6 @@
         func takeStream() throws -> InputStream {
             guard let stream = InputStream(fileAtPath: path) else { throw UnreadableBody() }
             return stream
-        }
-
-        /// The task that sends the body.
-        func task(_ message: URLRequest, _ length: Int64?, in session: URLSession) throws -> URLSessionDataTask {
-            try session.upload(message, path)
         }
     }
 #endif

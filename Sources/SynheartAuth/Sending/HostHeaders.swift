@@ -34,6 +34,14 @@ package enum HostHeaders {
         return nil
     }
 
+    /// Whether the transport writes this field.
+    static func isFraming(_ name: String) -> Bool { framing.contains(name.lowercased()) }
+
+    /// Whether the line can be sent as one line.
+    static func isWellFormed(_ line: HeaderFields.Line) -> Bool {
+        line.name.isToken && line.value.utf8.allSatisfy(isValueByte)
+    }
+
     /// RFC 9110 section 5.5: visible bytes, spaces and tabs.
     private static func isValueByte(_ byte: UInt8) -> Bool { byte == 0x09 || (byte >= 0x20 && byte != 0x7F) }
 }

@@ -70,7 +70,7 @@ final class GatedBody: InputStream {
 /// Sends the SDK's own requests to the fake service, and the app's over the network.
 struct Routing: HTTPTransport {
     let service: FakeService
-    let network: URLSessionTransport
+    let network: any HTTPTransport
 
     func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
         request.url.hasPrefix(FakeService.origin)

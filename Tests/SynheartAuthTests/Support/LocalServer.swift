@@ -13,13 +13,16 @@ final class LocalServer: Sendable {
     /// The received request; nil before it has arrived.
     var received: (head: String, body: [UInt8])? { request.withLock { $0 } }
 
-    init(_ answer: String?, trickles: Bool = false) throws {
+    convenience init(_ answer: String?, trickles: Bool = false) throws {
+        try self.init(bytes: answer.map { Array($0.utf8) }, trickles: trickles)
+    }
+
+    init(bytes answer: [UInt8]?, trickles: Bool = false) throws {
         listener = try Listener()
         listener.accept { [request] connection in
             let received = Self.read(connection)
             request.withLock { $0 = received }
-            guard let answer else { return false }
-            let bytes = Array(answer.utf8)
+            guard let bytes = answer else { return false }
             _ = bytes.withUnsafeBytes { Foundation.send(connection, $0.baseAddress, $0.count, 0) }
             while trickles, bytes.withUnsafeBytes({ Foundation.send(connection, $0.baseAddress, 1, Self.quietly) }) == 1
             {

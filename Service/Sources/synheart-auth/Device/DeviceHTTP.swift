@@ -7,7 +7,7 @@ import SynheartAuth
 /// Sends signed requests of a software device to its service. A refusal is returned as an answer, not thrown.
 struct DeviceHTTP {
     private let device: SoftwareDevice
-    private let transport = URLSessionTransport()
+    private let transport = DefaultTransport()
 
     init(_ device: SoftwareDevice) { self.device = device }
 

@@ -15,7 +15,7 @@ struct OriginChecks {
     private func check(_ origin: RequestOrigin, _ report: inout DoctorReport) async {
         let answer: TransportResponse
         do {
-            answer = try await URLSessionTransport().send(
+            answer = try await DefaultTransport().send(
                 TransportRequest(
                     method: "GET", url: "\(origin)\(Route.keySet.rawValue)", headers: HeaderFields(), body: []))
         } catch {

@@ -12,7 +12,7 @@ struct ServiceChecks {
         let answer: TransportResponse
         do {
             let origin = url.hasSuffix("/") ? String(url.dropLast()) : url
-            answer = try await URLSessionTransport().send(
+            answer = try await DefaultTransport().send(
                 TransportRequest(method: "GET", url: origin + "/readyz", headers: HeaderFields(), body: []))
         } catch {
             return report.fail(

@@ -28,7 +28,7 @@ import Testing
             let parts = line.split(separator: ":", maxSplits: 1)
             return (String(parts[0]), parts[1].trimmingCharacters(in: .whitespaces))
         }
-        let answer = try await URLSessionTransport().send(
+        let answer = try await DefaultTransport().send(
             TransportRequest(
                 method: "GET", url: service.publicURL + "/auth/v1/device/status", headers: HeaderFields(headers),
                 body: []))

@@ -1,0 +1,118 @@
+#include "clibcurl.h"
+
+#include <curl/curl.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+const size_t clibcurl_abort = CURL_READFUNC_ABORT;
+
+struct clibcurl_exchange {
+    clibcurl_request request;
+    CURLM *multi;
+    CURL *easy;
+    struct curl_slist *lines;
+    bool has_begun;
+    CURLcode error;
+};
+
+static size_t take_line(char *bytes, size_t size, size_t count, void *context) {
+    const clibcurl_request *request = &((clibcurl_exchange *)context)->request;
+    return request->take_line(request->context, (const uint8_t *)bytes, size * count);
+}
+
+static size_t take_body(char *bytes, size_t size, size_t count, void *context) {
+    const clibcurl_request *request = &((clibcurl_exchange *)context)->request;
+    return request->take_body(request->context, (const uint8_t *)bytes, size * count);
+}
+
+static size_t give_body(char *bytes, size_t size, size_t count, void *context) {
+    const clibcurl_request *request = &((clibcurl_exchange *)context)->request;
+    return request->give_body(request->context, (uint8_t *)bytes, size * count);
+}
+
+static bool started;
+static void start(void) { started = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK; }
+
+#define SET(option, value) (curl_easy_setopt(exchange->easy, option, value) == CURLE_OK)
+
+static bool configure(clibcurl_exchange *exchange) {
+    const clibcurl_request *request = &exchange->request;
+    return SET(CURLOPT_URL, request->url) && SET(CURLOPT_CUSTOMREQUEST, request->method)
+        // curl repeats a request on a reused connection that the server has closed (Curl_retry_request), and one for HTTP/2 after
+        // a refused stream. One request for each connection gains nothing from HTTP/2.
+        && SET(CURLOPT_FRESH_CONNECT, 1L) && SET(CURLOPT_FORBID_REUSE, 1L)
+        && SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1)
+        // What was signed is sent: a path with its dots, and no password from the URL.
+        && SET(CURLOPT_PATH_AS_IS, 1L) && SET(CURLOPT_DISALLOW_USERNAME_IN_URL, 1L)
+        && SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2)
+        && SET(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L) && SET(CURLOPT_TCP_KEEPALIVE, 1L) && SET(CURLOPT_NOSIGNAL, 1L)
+        // All codings that curl can undo.
+        && SET(CURLOPT_ACCEPT_ENCODING, "")
+        && SET(CURLOPT_HEADERFUNCTION, take_line) && SET(CURLOPT_HEADERDATA, exchange)
+        && SET(CURLOPT_WRITEFUNCTION, take_body) && SET(CURLOPT_WRITEDATA, exchange)
+        && SET(CURLOPT_READFUNCTION, give_body) && SET(CURLOPT_READDATA, exchange)
+        && (!request->is_head || SET(CURLOPT_NOBODY, 1L))
+        && (request->length < 0 || (SET(CURLOPT_UPLOAD, 1L) && SET(CURLOPT_INFILESIZE_LARGE, (curl_off_t)request->length)))
+        // curl would wait a second for a 100, and repeat the request after a 417.
+        && clibcurl_add_line(exchange, "Expect:");
+}
+
+clibcurl_exchange *clibcurl_open(const clibcurl_request *request) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, start);
+    clibcurl_exchange *exchange = started ? calloc(1, sizeof *exchange) : NULL;
+    if (exchange == NULL) return NULL;
+    exchange->request = *request;
+    exchange->multi = curl_multi_init();
+    exchange->easy = curl_easy_init();
+    if (exchange->multi != NULL && exchange->easy != NULL && configure(exchange)) {
+        // curl has copied these.
+        exchange->request.method = exchange->request.url = NULL;
+        return exchange;
+    }
+    clibcurl_close(exchange);
+    return NULL;
+}
+
+bool clibcurl_add_line(clibcurl_exchange *exchange, const char *line) {
+    struct curl_slist *lines = curl_slist_append(exchange->lines, line);
+    if (lines != NULL) exchange->lines = lines;
+    return lines != NULL;
+}
+
+static clibcurl_state end(clibcurl_exchange *exchange, CURLcode error) {
+    exchange->error = error;
+    if (error == CURLE_OK) return clibcurl_done;
+    return error == CURLE_URL_MALFORMAT || error == CURLE_UNSUPPORTED_PROTOCOL ? clibcurl_unsendable : clibcurl_failed;
+}
+
+clibcurl_state clibcurl_run(clibcurl_exchange *exchange) {
+    if (!exchange->has_begun) {
+        exchange->has_begun = SET(CURLOPT_HTTPHEADER, exchange->lines)
+            && curl_multi_add_handle(exchange->multi, exchange->easy) == CURLM_OK;
+        if (!exchange->has_begun) return end(exchange, CURLE_FAILED_INIT);
+    }
+    int running = 0, rest = 0;
+    if (curl_multi_perform(exchange->multi, &running) != CURLM_OK) return end(exchange, CURLE_FAILED_INIT);
+    if (running > 0) {
+        curl_multi_poll(exchange->multi, NULL, 0, 60000, NULL);
+        return clibcurl_runs;
+    }
+    const CURLMsg *message = curl_multi_info_read(exchange->multi, &rest);
+    return end(exchange, message != NULL && message->msg == CURLMSG_DONE ? message->data.result : CURLE_FAILED_INIT);
+}
+
+void clibcurl_wake(clibcurl_exchange *exchange) { curl_multi_wakeup(exchange->multi); }
+
+int clibcurl_error(const clibcurl_exchange *exchange) { return (int)exchange->error; }
+
+const char *clibcurl_error_text(const clibcurl_exchange *exchange) { return curl_easy_strerror(exchange->error); }
+
+void clibcurl_close(clibcurl_exchange *exchange) {
+    if (exchange->has_begun) curl_multi_remove_handle(exchange->multi, exchange->easy);
+    // Waits for an answer of the name server that is still awaited.
+    if (exchange->easy != NULL) curl_easy_cleanup(exchange->easy);
+    if (exchange->multi != NULL) curl_multi_cleanup(exchange->multi);
+    curl_slist_free_all(exchange->lines);
+    free(exchange);
+}

@@ -1,0 +1,53 @@
+// One HTTP request over libcurl (https://curl.se/libcurl/c/). For the SDK's transport on Linux.
+//
+// curl's own header is not included here: its system headers would become part of this module.
+#ifndef CLIBCURL_H
+#define CLIBCURL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct clibcurl_exchange clibcurl_exchange;
+
+// Called with the bytes of a header line or of the body. Another result than `count` ends the exchange.
+typedef size_t clibcurl_take(void *context, const uint8_t *bytes, size_t count);
+
+// Called for at most `count` bytes of the request's body. Returns their number, 0 at the end; `clibcurl_abort` ends the exchange.
+typedef size_t clibcurl_give(void *context, uint8_t *bytes, size_t count);
+extern const size_t clibcurl_abort;
+
+typedef struct {
+    const char *method;
+    const char *url;
+    // The size of the body; -1 if the request has none, and no Content-Length.
+    int64_t length;
+    // Whether the answer has no body.
+    bool is_head;
+    void *context;
+    clibcurl_take *take_line;
+    clibcurl_take *take_body;
+    clibcurl_give *give_body;
+} clibcurl_request;
+
+// A request that is not sent yet; NULL without memory. The texts are copied.
+clibcurl_exchange *clibcurl_open(const clibcurl_request *request);
+
+// Adds a header line without its end. Returns false without memory.
+bool clibcurl_add_line(clibcurl_exchange *exchange, const char *line);
+
+typedef enum { clibcurl_runs, clibcurl_done, clibcurl_failed, clibcurl_unsendable } clibcurl_state;
+
+// Sends and receives what is possible now, then waits until there is more to do, `clibcurl_wake`, or a minute has passed.
+clibcurl_state clibcurl_run(clibcurl_exchange *exchange);
+
+// Ends the wait of `clibcurl_run`, from any thread.
+void clibcurl_wake(clibcurl_exchange *exchange);
+
+// The number and the text of the failure.
+int clibcurl_error(const clibcurl_exchange *exchange);
+const char *clibcurl_error_text(const clibcurl_exchange *exchange);
+
+void clibcurl_close(clibcurl_exchange *exchange);
+
+#endif

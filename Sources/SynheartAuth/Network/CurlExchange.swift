@@ -1,0 +1,195 @@
+#if !canImport(Security)
+    internal import AuthContract
+    internal import Bytes
+    internal import CLibcurl
+    internal import Dispatch
+    internal import Foundation
+
+    /// One request and its answer, over libcurl. The thread that runs an exchange may block: for the body's file, for a name
+    /// server, and for a slow reader of the answer, which thereby slows the server down.
+    ///
+    /// Unchecked: only that thread uses the variables.
+    final class CurlExchange: @unchecked Sendable {
+        typealias Outcome = Result<TransportResponse, TransportError>
+
+        private struct Control: @unchecked Sendable {
+            /// What another thread may wake up.
+            var running: OpaquePointer?
+            var isStopped = false
+            var isPaused = false
+        }
+
+        private let request: TransportRequest
+        private let file: RegularFile?
+        private let control = Locked(Control())
+        /// Signalled when `isStopped` or `isPaused` changes.
+        private let change = DispatchSemaphore(value: 0)
+
+        private var sent = 0
+        private var head = AnswerHead()
+        private var body: [UInt8] = []
+        private var stream: AnswerBuffer?
+        /// Why this exchange told libcurl to end the transfer.
+        private var problem: TransportError?
+        private var giveHead: ((TransportResponse) -> Void)?
+
+        init(_ request: TransportRequest, _ file: RegularFile?) { (self.request, self.file) = (request, file) }
+
+        /// Ends the exchange soon, from any thread. One that has not begun sends nothing.
+        func stop() {
+            control.withLock { control in
+                control.isStopped = true
+                if let running = control.running { clibcurl_wake(running) }
+            }
+            change.signal()
+        }
+
+        private var isStopped: Bool { control.withLock { $0.isStopped } }
+
+        /// Sends the request, and gives its answer. If the answer is streamed, gives its head and continues until the end.
+        func run(_ give: @Sendable (Outcome) -> Bool) {
+            withoutActuallyEscaping(give) { give in
+                giveHead = { _ = give(.success($0)) }
+                let end = withoutBrokenPipes { transfer() }
+                giveHead = nil
+                if let stream {
+                    stream.end(end)
+                } else if let end {
+                    _ = give(.failure(end))
+                } else {
+                    _ = give(.success(TransportResponse(status: head.status ?? 0, headers: head.headers, body: body)))
+                }
+                // The buffer has a reference to this exchange.
+                stream = nil
+            }
+        }
+
+        /// Runs the transfer to its end. Returns nil if the answer is complete.
+        private func transfer() -> TransportError? {
+            guard let running = open() else { return TransportError("libcurl does not start") }
+            defer { clibcurl_close(running) }
+            control.withLock { $0.running = running }
+            defer { control.withLock { $0.running = nil } }
+            while !isStopped {
+                let state = clibcurl_run(running)
+                if state == clibcurl_runs { continue }
+                if let problem { return problem }
+                if state == clibcurl_done {
+                    // libcurl takes an answer that ends within its head for complete.
+                    return head.status == nil ? TransportError("the answer ended within its head") : nil
+                }
+                return TransportError(
+                    "no answer (libcurl error \(clibcurl_error(running)): "
+                        + "\(String(cString: clibcurl_error_text(running))))",
+                    isUnsendable: state == clibcurl_unsendable)
+            }
+            return TransportError("cancelled")
+        }
+
+        private func open() -> OpaquePointer? {
+            let method = request.method.uppercased()
+            let hasBody = file != nil || !request.body.isEmpty || ["POST", "PUT", "PATCH"].contains(method)
+            let running = request.method.withCString { name in
+                request.url.withCString { url in
+                    var parts = clibcurl_request()
+                    (parts.method, parts.url) = (name, url)
+                    parts.length = hasBody ? file?.length ?? Int64(request.body.count) : -1
+                    parts.is_head = method == "HEAD"
+                    parts.context = Unmanaged.passUnretained(self).toOpaque()
+                    parts.take_line = { CurlExchange.of($0).takeLine(UnsafeBufferPointer(start: $1, count: $2)) }
+                    parts.take_body = { CurlExchange.of($0).takeBody(UnsafeBufferPointer(start: $1, count: $2)) }
+                    parts.give_body = { CurlExchange.of($0).giveBody(UnsafeMutableBufferPointer(start: $1, count: $2)) }
+                    return clibcurl_open(&parts)
+                }
+            }
+            guard let running else { return nil }
+            // libcurl writes these itself.
+            for line in request.headers.lines where !HostHeaders.isFraming(line.name) {
+                // libcurl omits a line with a colon and no value.
+                let text = line.value.isEmpty ? "\(line.name);" : "\(line.name): \(line.value)"
+                guard clibcurl_add_line(running, text) else {
+                    clibcurl_close(running)
+                    return nil
+                }
+            }
+            return running
+        }
+
+        private static func of(_ context: UnsafeMutableRawPointer?) -> CurlExchange {
+            // `open` sets the context.
+            Unmanaged<CurlExchange>.fromOpaque(context.unsafelyUnwrapped).takeUnretainedValue()
+        }
+
+        // MARK: libcurl's callbacks
+
+        private func takeLine(_ line: UnsafeBufferPointer<UInt8>) -> Int {
+            let hadStatus = head.status != nil
+            guard head.take(line) else {
+                problem = TransportError("the answer's head is malformed or too large")
+                return 0
+            }
+            if !hadStatus, let status = head.status, request.streamsAnswer, (200..<300).contains(status) {
+                let buffer = AnswerBuffer(flow: { self.setFlowing($0) }, stop: { self.stop() })
+                stream = buffer
+                giveHead?(TransportResponse(status: status, headers: head.headers, stream: buffer.stream))
+            }
+            return line.count
+        }
+
+        private func takeBody(_ bytes: UnsafeBufferPointer<UInt8>) -> Int {
+            if let stream {
+                waitWhilePaused()
+                guard !isStopped else { return 0 }
+                stream.append(Array(bytes))
+                return bytes.count
+            }
+            // A host may set any limit, even a negative one.
+            guard bytes.count <= max(0, request.maximumAnswer) - body.count else {
+                problem = .tooLarge
+                return 0
+            }
+            body.append(contentsOf: bytes)
+            return bytes.count
+        }
+
+        private func giveBody(_ buffer: UnsafeMutableBufferPointer<UInt8>) -> Int {
+            if let file {
+                if let count = file.read(UnsafeMutableRawBufferPointer(buffer)) { return count }
+                problem = TransportError("the body cannot be read")
+                return clibcurl_abort
+            }
+            let piece = request.body[sent..<min(sent + buffer.count, request.body.count)]
+            _ = buffer.update(fromContentsOf: piece)
+            sent += piece.count
+            return piece.count
+        }
+
+        /// Pauses (false) or continues (true) the answer.
+        private func setFlowing(_ isFlowing: Bool) {
+            control.withLock { $0.isPaused = !isFlowing }
+            change.signal()
+        }
+
+        private func waitWhilePaused() {
+            while control.withLock({ $0.isPaused && !$0.isStopped }) { change.wait() }
+        }
+    }
+
+    /// Runs `body` while a write to a closed connection does not stop the process: OpenSSL's would (SIGPIPE).
+    private func withoutBrokenPipes<Value>(_ body: () -> Value) -> Value {
+        var (pipe, earlier, pending) = (sigset_t(), sigset_t(), sigset_t())
+        sigemptyset(&pipe)
+        sigaddset(&pipe, SIGPIPE)
+        sigpending(&pending)
+        pthread_sigmask(SIG_BLOCK, &pipe, &earlier)
+        defer {
+            // Otherwise a signal that waits would be delivered after all.
+            if sigismember(&earlier, SIGPIPE) == 0, sigismember(&pending, SIGPIPE) == 0 {
+                var now = timespec()
+                while sigtimedwait(&pipe, nil, &now) == -1, errno == EINTR {}
+            }
+            pthread_sigmask(SIG_SETMASK, &earlier, nil)
+        }
+        return body()
+    }
+#endif

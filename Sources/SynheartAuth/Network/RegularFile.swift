@@ -1,0 +1,38 @@
+#if !canImport(Security)
+    internal import Foundation
+
+    /// A regular file with the bytes that it has when it is opened. A file that has become shorter is an error, and the bytes by
+    /// which it has become longer are not read.
+    ///
+    /// Unchecked: only the thread of the exchange that sends the file reads it.
+    final class RegularFile: @unchecked Sendable {
+        /// The size in bytes.
+        let length: Int64
+        private let descriptor: Int32
+        private var remaining: Int64
+
+        init(_ path: String) throws(UnreadableBody) {
+            // Opening a FIFO would wait for its writer.
+            descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+            var information = stat()
+            let isFile =
+                descriptor >= 0 && fstat(descriptor, &information) == 0 && information.st_mode & S_IFMT == S_IFREG
+            length = isFile ? Int64(information.st_size) : 0
+            remaining = length
+            guard isFile else { throw UnreadableBody() }
+        }
+
+        deinit { if descriptor >= 0 { close(descriptor) } }
+
+        /// Reads the next bytes. Returns their number, 0 at the end; nil if they cannot be read.
+        func read(_ buffer: UnsafeMutableRawBufferPointer) -> Int? {
+            guard remaining > 0 else { return 0 }
+            let limit = Int(min(Int64(buffer.count), remaining))
+            var count = Foundation.read(descriptor, buffer.baseAddress, limit)
+            while count < 0, errno == EINTR { count = Foundation.read(descriptor, buffer.baseAddress, limit) }
+            guard count > 0 else { return nil }
+            remaining -= Int64(count)
+            return count
+        }
+    }
+#endif

@@ -1,0 +1,45 @@
+// On Linux only `Checks/apple-stand-ins` compiles this file: its Security stands in for Apple's, and its URLSession is that of
+// swift-corelibs-foundation, over libcurl.
+#if canImport(Security) && canImport(FoundationNetworking)
+    internal import Foundation
+    internal import FoundationNetworking
+
+    enum ConnectionReuse {
+        /// Never: libcurl repeats any request (`Curl_retry_request`).
+        static func isSafe(for method: String) -> Bool { false }
+    }
+
+    extension URLSession {
+        func upload(_ message: URLRequest, _ file: String) -> URLSessionDataTask {
+            uploadTask(with: message, fromFile: URL(fileURLWithPath: file))
+        }
+
+        func upload(_ message: URLRequest, _ stream: InputStream, _ length: Int64?) -> URLSessionDataTask {
+            var message = message
+            message.httpBodyStream = stream
+            if let length {
+                message.setValue("\(length)", forHTTPHeaderField: "Content-Length")
+                // Otherwise libcurl would send chunks. A header with a blank value is not sent (`CURLOPT_HTTPHEADER`).
+                message.setValue(" ", forHTTPHeaderField: "Transfer-Encoding")
+            }
+            return dataTask(with: message)
+        }
+    }
+
+    extension URLSessionTask {
+        /// Does nothing: on this platform, suspending a task ends its transfer, and resuming it sends the request again.
+        func setFlowing(_ isFlowing: Bool) {}
+    }
+
+    extension URLSessionExchanges {
+        /// Returns the 401, whose response is already complete. On this platform every disposition sends the request again,
+        /// cancels the task, or, without a credential, never ends it.
+        func answerChallenge(
+            _ challenge: URLAuthenticationChallenge, of task: URLSessionTask, in session: URLSession,
+            _ completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+        ) {
+            if let response = challenge.failureResponse as? HTTPURLResponse { end(task, with: response) }
+            completionHandler(.cancelAuthenticationChallenge, nil)
+        }
+    }
+#endif
