@@ -46,8 +46,8 @@ static bool configure(clibcurl_exchange *exchange) {
         && SET(CURLOPT_PATH_AS_IS, 1L) && SET(CURLOPT_DISALLOW_USERNAME_IN_URL, 1L)
         && SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2)
         && SET(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L) && SET(CURLOPT_TCP_KEEPALIVE, 1L) && SET(CURLOPT_NOSIGNAL, 1L)
-        // All codings that curl can undo.
-        && SET(CURLOPT_ACCEPT_ENCODING, "")
+        // A few bytes with several codings can take hours to decode, within one call of curl.
+        && SET(CURLOPT_HTTP_CONTENT_DECODING, 0L)
         && SET(CURLOPT_HEADERFUNCTION, take_line) && SET(CURLOPT_HEADERDATA, exchange)
         && SET(CURLOPT_WRITEFUNCTION, take_body) && SET(CURLOPT_WRITEDATA, exchange)
         && SET(CURLOPT_READFUNCTION, give_body) && SET(CURLOPT_READDATA, exchange)
@@ -83,7 +83,9 @@ bool clibcurl_add_line(clibcurl_exchange *exchange, const char *line) {
 static clibcurl_state end(clibcurl_exchange *exchange, CURLcode error) {
     exchange->error = error;
     if (error == CURLE_OK) return clibcurl_done;
-    return error == CURLE_URL_MALFORMAT || error == CURLE_UNSUPPORTED_PROTOCOL ? clibcurl_unsendable : clibcurl_failed;
+    long sent = 1;
+    curl_easy_getinfo(exchange->easy, CURLINFO_REQUEST_SIZE, &sent);
+    return error == CURLE_URL_MALFORMAT && sent == 0 ? clibcurl_unsendable : clibcurl_failed;
 }
 
 clibcurl_state clibcurl_run(clibcurl_exchange *exchange) {
@@ -95,8 +97,8 @@ clibcurl_state clibcurl_run(clibcurl_exchange *exchange) {
     int running = 0, rest = 0;
     if (curl_multi_perform(exchange->multi, &running) != CURLM_OK) return end(exchange, CURLE_FAILED_INIT);
     if (running > 0) {
-        curl_multi_poll(exchange->multi, NULL, 0, 60000, NULL);
-        return clibcurl_runs;
+        bool has_waited = curl_multi_poll(exchange->multi, NULL, 0, 60000, NULL) == CURLM_OK;
+        return has_waited ? clibcurl_runs : end(exchange, CURLE_FAILED_INIT);
     }
     const CURLMsg *message = curl_multi_info_read(exchange->multi, &rest);
     return end(exchange, message != NULL && message->msg == CURLMSG_DONE ? message->data.result : CURLE_FAILED_INIT);

@@ -199,6 +199,17 @@ extension Heavy {
             #expect(rest > 0 && rest <= 20 * block.count)
         }
 
+        @Test("single bytes become few pieces")
+        func singleBytes() async throws {
+            let buffer = AnswerBuffer(stop: {})
+            let bytes = (0..<200_000).map { UInt8(truncatingIfNeeded: $0 &* 13) }
+            for byte in bytes { buffer.append([byte]) }
+            buffer.end(nil)
+            var pieces: [[UInt8]] = []
+            for try await piece in buffer.stream { pieces.append(piece) }
+            #expect(Array(pieces.joined()) == bytes && pieces.count < 20)
+        }
+
         @Test("a buffer gives back what it took, in order, from memory and from its file")
         func buffer() async throws {
             let buffer = AnswerBuffer(stop: {})

@@ -35,6 +35,8 @@ final class AnswerBuffer: Sendable {
     /// The largest number of bytes on the disk: 256 MiB.
     static let usualLimit = 256 * 1024 * 1024
     private static let memory = 1024 * 1024
+    /// A piece with fewer bytes grows before another one begins.
+    private static let smallest = 16 * 1024
     private static let threads = BoundedThreads(limit: 4)
 
     private let state = Locked(State())
@@ -66,7 +68,12 @@ final class AnswerBuffer: Sendable {
         let isForDisk = update { state in
             guard state.ending == nil else { return false }
             if state.arriving + state.onDisk == 0, state.count + bytes.count <= Self.memory {
-                state.pieces.append(bytes)
+                // A server may send single bytes. Each piece has its cost, beside its bytes.
+                if let last = state.pieces.indices.last, state.pieces[last].count < Self.smallest {
+                    state.pieces[last] += bytes
+                } else {
+                    state.pieces.append(bytes)
+                }
                 state.count += bytes.count
                 if state.count >= Self.memory / 2 { pause(&state) }
                 return false

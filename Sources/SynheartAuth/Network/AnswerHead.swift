@@ -33,6 +33,13 @@ struct AnswerHead: Sendable {
         return true
     }
 
+    /// The length of the body that the head announces; nil: it announces none, or several.
+    var length: Int? {
+        let lengths = Set(headers.values("Content-Length"))
+        guard status != nil, lengths.count == 1, !headers.contains("Transfer-Encoding") else { return nil }
+        return lengths.first.flatMap { Int($0) }
+    }
+
     /// Begins a head with its status line (RFC 9112 section 4).
     private mutating func begin(_ line: [UInt8]) -> Bool {
         let code = line.drop { $0 != 0x20 }.drop { $0 == 0x20 }.prefix { $0 != 0x20 }
@@ -55,6 +62,11 @@ struct AnswerHead: Sendable {
     /// Ends a head. After an interim answer another head follows; 101 is final, because nothing asks for another protocol.
     private mutating func end() -> Bool {
         guard announced > 0 else { return false }
+        // libcurl would undo other codings, however long that takes.
+        let codings = headers.values("Transfer-Encoding").flatMap { $0.split(separator: ",") }
+        guard codings.allSatisfy({ HeaderFields.Line("", String($0)).value.lowercased() == "chunked" }) else {
+            return false
+        }
         if announced >= 200 || announced == 101 { status = announced } else { announced = 0 }
         return true
     }

@@ -12,39 +12,59 @@
     final class CurlExchange: @unchecked Sendable {
         typealias Outcome = Result<TransportResponse, TransportError>
 
-        private struct Control: @unchecked Sendable {
-            /// What another thread may wake up.
-            var running: OpaquePointer?
-            var isStopped = false
-            var isPaused = false
+        /// What other threads may do. The reader of a streamed answer keeps this alone, not the request and its body.
+        private final class Control: Sendable {
+            private struct State: @unchecked Sendable {
+                var running: OpaquePointer?
+                var isStopped = false
+                var isPaused = false
+            }
+
+            private let state = Locked(State())
+            /// Signalled when `isStopped` or `isPaused` changes.
+            private let change = DispatchSemaphore(value: 0)
+
+            var isStopped: Bool { state.withLock { $0.isStopped } }
+
+            /// The transfer that `stop` wakes up; nil: it has ended.
+            func runs(_ running: OpaquePointer?) { state.withLock { $0.running = running } }
+
+            func stop() {
+                state.withLock { state in
+                    state.isStopped = true
+                    if let running = state.running { clibcurl_wake(running) }
+                }
+                change.signal()
+            }
+
+            /// Pauses (false) or continues (true) the answer.
+            func setFlowing(_ isFlowing: Bool) {
+                state.withLock { $0.isPaused = !isFlowing }
+                change.signal()
+            }
+
+            func waitWhilePaused() { while state.withLock({ $0.isPaused && !$0.isStopped }) { change.wait() } }
         }
 
         private let request: TransportRequest
-        private let file: RegularFile?
-        private let control = Locked(Control())
-        /// Signalled when `isStopped` or `isPaused` changes.
-        private let change = DispatchSemaphore(value: 0)
+        private let sentBody: SentBody?
+        private let control = Control()
 
+        private var file: RegularFile?
         private var sent = 0
         private var head = AnswerHead()
+        private var taken = 0
         private var body: [UInt8] = []
         private var stream: AnswerBuffer?
         /// Why this exchange told libcurl to end the transfer.
         private var problem: TransportError?
         private var giveHead: ((TransportResponse) -> Void)?
 
-        init(_ request: TransportRequest, _ file: RegularFile?) { (self.request, self.file) = (request, file) }
+        /// - Parameter body: the body of the request's source; nil: it has none.
+        init(_ request: TransportRequest, _ body: SentBody?) { (self.request, sentBody) = (request, body) }
 
         /// Ends the exchange soon, from any thread. One that has not begun sends nothing.
-        func stop() {
-            control.withLock { control in
-                control.isStopped = true
-                if let running = control.running { clibcurl_wake(running) }
-            }
-            change.signal()
-        }
-
-        private var isStopped: Bool { control.withLock { $0.isStopped } }
+        func stop() { control.stop() }
 
         /// Sends the request, and gives its answer. If the answer is streamed, gives its head and continues until the end.
         func run(_ give: @Sendable (Outcome) -> Bool) {
@@ -59,18 +79,23 @@
                 } else {
                     _ = give(.success(TransportResponse(status: head.status ?? 0, headers: head.headers, body: body)))
                 }
-                // The buffer has a reference to this exchange.
                 stream = nil
             }
         }
 
         /// Runs the transfer to its end. Returns nil if the answer is complete.
         private func transfer() -> TransportError? {
+            do throws(UnreadableBody) {
+                file = try (sentBody?.path ?? request.bodyFile).map(RegularFile.init)
+            } catch {
+                return TransportError("the body cannot be read", isUnsendable: true)
+            }
+            sentBody?.removeName()
             guard let running = open() else { return TransportError("libcurl does not start") }
             defer { clibcurl_close(running) }
-            control.withLock { $0.running = running }
-            defer { control.withLock { $0.running = nil } }
-            while !isStopped {
+            control.runs(running)
+            defer { control.runs(nil) }
+            while !control.isStopped {
                 let state = clibcurl_run(running)
                 if state == clibcurl_runs { continue }
                 if let problem { return problem }
@@ -78,6 +103,8 @@
                     // libcurl takes an answer that ends within its head for complete.
                     return head.status == nil ? TransportError("the answer ended within its head") : nil
                 }
+                // The server may close the connection after an early answer, before it has read the request.
+                if let length = head.length, length == taken { return nil }
                 return TransportError(
                     "no answer (libcurl error \(clibcurl_error(running)): "
                         + "\(String(cString: clibcurl_error_text(running))))",
@@ -125,11 +152,12 @@
         private func takeLine(_ line: UnsafeBufferPointer<UInt8>) -> Int {
             let hadStatus = head.status != nil
             guard head.take(line) else {
-                problem = TransportError("the answer's head is malformed or too large")
+                problem = TransportError("the answer's head is malformed, too large, or has a transfer coding")
                 return 0
             }
             if !hadStatus, let status = head.status, request.streamsAnswer, (200..<300).contains(status) {
-                let buffer = AnswerBuffer(flow: { self.setFlowing($0) }, stop: { self.stop() })
+                let buffer = AnswerBuffer(
+                    flow: { [control] in control.setFlowing($0) }, stop: { [control] in control.stop() })
                 stream = buffer
                 giveHead?(TransportResponse(status: status, headers: head.headers, stream: buffer.stream))
             }
@@ -138,9 +166,10 @@
 
         private func takeBody(_ bytes: UnsafeBufferPointer<UInt8>) -> Int {
             if let stream {
-                waitWhilePaused()
-                guard !isStopped else { return 0 }
+                control.waitWhilePaused()
+                guard !control.isStopped else { return 0 }
                 stream.append(Array(bytes))
+                taken += bytes.count
                 return bytes.count
             }
             // A host may set any limit, even a negative one.
@@ -149,12 +178,16 @@
                 return 0
             }
             body.append(contentsOf: bytes)
+            taken += bytes.count
             return bytes.count
         }
 
         private func giveBody(_ buffer: UnsafeMutableBufferPointer<UInt8>) -> Int {
             if let file {
-                if let count = file.read(UnsafeMutableRawBufferPointer(buffer)) { return count }
+                if let count = file.read(UnsafeMutableRawBufferPointer(buffer)) {
+                    if count == 0 { self.file = nil }
+                    return count
+                }
                 problem = TransportError("the body cannot be read")
                 return clibcurl_abort
             }
@@ -162,16 +195,6 @@
             _ = buffer.update(fromContentsOf: piece)
             sent += piece.count
             return piece.count
-        }
-
-        /// Pauses (false) or continues (true) the answer.
-        private func setFlowing(_ isFlowing: Bool) {
-            control.withLock { $0.isPaused = !isFlowing }
-            change.signal()
-        }
-
-        private func waitWhilePaused() {
-            while control.withLock({ $0.isPaused && !$0.isStopped }) { change.wait() }
         }
     }
 

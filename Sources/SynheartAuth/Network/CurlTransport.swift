@@ -6,7 +6,8 @@
     ///
     /// libcurl repeats a request on a reused connection that the server has closed meanwhile (`Curl_retry_request`), so no
     /// connection is reused. It follows no redirect, answers no demand for a password, and keeps no cookies. A proxy is that of
-    /// the environment (`https_proxy`, `no_proxy`), and the trusted certificates are the system's.
+    /// the environment (`https_proxy`, `no_proxy`), and the trusted certificates are the system's. It asks for no compression, and
+    /// undoes none.
     ///
     /// Each exchange has its own thread, so that a slow disk or name server delays no other one. There are at most 128 exchanges,
     /// answers that are still being read included; another request waits for a thread within its deadline.
@@ -23,15 +24,9 @@
         public func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
             if let problem = Self.problem(with: request) { throw TransportError(problem, isUnsendable: true) }
             let start = ContinuousClock.now
-            // Kept until the exchange has opened its file.
             let body = try await request.bodySource?.sent(for: request)
             let remaining = max(request.deadline - start.duration(to: .now), .zero)
-            let exchange: CurlExchange
-            do throws(UnreadableBody) {
-                exchange = CurlExchange(request, try (body?.path ?? request.bodyFile).map(RegularFile.init))
-            } catch {
-                throw TransportError("the body cannot be read", isUnsendable: true)
-            }
+            let exchange = CurlExchange(request, body)
             let outcome = await withDeadline(remaining, TaskSleeper()) {
                 await Self.threads.run(leavesBehind: true) { give in exchange.run(give) }
             }

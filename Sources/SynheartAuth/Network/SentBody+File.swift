@@ -8,6 +8,7 @@
     final class SentBody: Sendable {
         let path: String
         private let descriptor: Int32
+        private let hasName = Locked(true)
 
         /// Copies a body to its file.
         static func make(_ source: BodySource, within limit: Duration) async throws -> SentBody {
@@ -56,10 +57,20 @@
 
         deinit {
             guard descriptor >= 0 else { return }
-            let (path, descriptor) = (path, descriptor)
+            let (name, descriptor) = (takeName(), descriptor)
             DispatchQueue.global().async {
-                unlink(path)
+                name.map { _ = unlink($0) }
                 close(descriptor)
+            }
+        }
+
+        /// Removes the file's name, so that no kill leaves the file behind. Whoever has opened it reads on.
+        func removeName() { takeName().map { _ = unlink($0) } }
+
+        private func takeName() -> String? {
+            hasName.withLock { hasName in
+                defer { hasName = false }
+                return hasName ? path : nil
             }
         }
 
