@@ -98,6 +98,42 @@ struct KeeperTests {
         await node.close()
     }
 
+    @Test func `a deployment on another database does not take over a Redis that is in use, and says why`() async throws
+    {
+        let server = try await RedisServer.start()
+        let (production, staging) = (SampleKeeper(), SampleKeeper("other"))
+        let node = try await stores(server, production)
+        #expect(try await node.claim(SampleRequest()) == .claimed)
+        try await eventually("the node holds the server") {
+            try await server.command("GET", "synheart-auth:{0}:holder").text == production.id
+        }
+        // A node whose keeper is another store starts at once.
+        staging.name("other", isElsewhere: true)
+        let intruder = try await stores(server, staging)
+        staging.name("other")
+        try await eventually("the intruder says why") {
+            do throws(StoreError) { try await intruder.check() } catch {
+                return "\(error)".contains("another PostgreSQL database")
+            }
+            return false
+        }
+        for _ in 0..<20 {
+            #expect((try? await intruder.claim(SampleRequest())) == nil)
+            #expect(try await node.claim(SampleRequest()) == .claimed)
+        }
+        #expect(staging.renewals == 0 && production.renewals == 1)
+        // A node of the first deployment may name a new id, and the others follow.
+        production.name("second")
+        try await eventually("the node judges again") { (try? await node.claim(SampleRequest())) != nil }
+        #expect(production.id == "second+" && staging.renewals == 0)
+        // Once no node of the first deployment runs, the server is free.
+        await node.close()
+        try await server.command("PEXPIRE", "synheart-auth:{0}:holder", "1")
+        #expect(try await intruder.claimOnceAvailable(SampleRequest()).isHistoryLost)
+        #expect(staging.renewals == 1)
+        await intruder.close()
+    }
+
     // MARK: Timelines
 
     private static func primary(_ timeline: Int64, system: String = "7") -> PrimaryPlace {

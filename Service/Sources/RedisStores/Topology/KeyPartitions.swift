@@ -10,6 +10,8 @@ struct KeyPartitions: Sendable {
     struct Keys: Sendable {
         let prefix: String
         let epoch: String
+        /// The id of the claims' history under which nodes use the server now.
+        let holder: String
         let claims: String
         let challenges: String
         let devices: String
@@ -17,6 +19,7 @@ struct KeyPartitions: Sendable {
         fileprivate init(_ prefix: String) {
             self.prefix = prefix
             epoch = prefix + "epoch"
+            holder = prefix + "holder"
             claims = prefix + "c:"
             challenges = prefix + "h:"
             devices = prefix + "d:"

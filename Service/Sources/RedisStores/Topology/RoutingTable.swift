@@ -52,6 +52,8 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
     /// The reason why a partition has no route.
     private(set) var trouble = StoreError(.unavailable, "Redis was not reached yet")
     private(set) var isClosed = false
+    /// The last ids of the claims' history that this process read from its PostgreSQL.
+    private var ownHistories: [String] = []
 
     init(partitions count: Int) {
         isCluster = count > 1
@@ -60,6 +62,27 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
         wasUsed = Array(repeating: false, count: count)
         lastProcesses = Array(repeating: nil, count: count)
         clocks = ClockWatch(partitions: count)
+    }
+
+    // MARK: Other deployments
+
+    /// Notes an id of the claims' history that PostgreSQL names.
+    mutating func knows(_ history: ClaimHistoryID?) {
+        guard let id = history?.text, !ownHistories.contains(id) else { return }
+        if ownHistories.count == 16 { ownHistories.removeFirst() }
+        ownHistories.append(id)
+    }
+
+    /// Whether this process read the id from its PostgreSQL.
+    func isOwn(_ id: String) -> Bool { ownHistories.contains(id) }
+
+    /// The first partition of each server of a round.
+    func firstPartitions(_ placement: Placement, _ round: Round) -> [(partition: Int, session: Session)] {
+        var known: Set<RedisURL.Endpoint> = []
+        return placement.owners.enumerated().compactMap { partition, owner in
+            guard let owner, known.insert(owner).inserted, let session = round.sessions[owner] else { return nil }
+            return (partition, session)
+        }
     }
 
     // MARK: Requests
