@@ -210,6 +210,16 @@ def forged_headers(world):
     # A gateway removes the headers that Connection names. It must not remove headers that the gateway itself has set.
     named = ("Connection", "close, " + ", ".join(f"X-Synheart-Verified-{name}" for name in IDENTITY))
     world.passed(world.phone.send("GET", "/forged", [*world.sign("GET", "/forged").items(), named]), "/forged")
+    # Other headers of these kinds are removed, or the request is refused.
+    for name in ("X-Original-URL", "x-original-foo", "X-Forwarded-Prefix", "X-Forwarded-User", "X-Forwarded-Form", "X-Forwarded-P",
+                 "X-Forwarded-Protocol", "X-Forwarded-", "X-Synheart-Verified-User", "X-Synheart-Verified-"):
+        world.phone.send("GET", "/forged", [*world.sign("GET", "/forged").items(), (name, "evil")])
+        for received in world.backend.take():
+            assert not any(value == "evil" for _, value in received.headers), received.headers
+    # A proxy in front adds these.
+    for name in ("X-Forwarded-Port", "X-Forwarded-Server", "X-Original-Host"):
+        received = world.passed(world.phone.send("GET", "/forged", [*world.sign("GET", "/forged").items(), (name, "evil")]), "/forged")
+        assert not any(value == "evil" for _, value in received.headers), received.headers
     observed = [("X-App-ID", OBSERVED)]
     for headers in ([*world.sign("GET", "/forged").items(), *forged], [*forged, *world.sign("GET", "/forged").items()]):
         received = world.passed(world.phone.send("GET", "/forged", headers), "/forged")

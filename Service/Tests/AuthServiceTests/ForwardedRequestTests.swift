@@ -56,6 +56,24 @@ import Testing
         #expect(question.body == .bytes([1, 2]))
     }
 
+    @Test
+    func
+        `a header about the request that no gateway sets is refused in the path form, where the gateway may pass it on`()
+        throws
+    {
+        for name in [
+            "X-Original-URL", "x-forwarded-prefix", "X-Forwarded-", "X-Synheart-Verified-User", "X-SYNHEART-VERIFIED-",
+        ] {
+            #expect(Self.isRefused { _ = try question([(name, "a")], target: "/auth/v1/forward/x") }, "\(name)")
+            _ = try question(named("GET", "/") + [(name, "a")])
+        }
+        let known = [
+            "X-Forwarded-For", "X-Forwarded-Host", "X-Original-URI", "X-Synheart-Verified-Device", "X-Originals",
+            "X-Forwarder",
+        ]
+        _ = try question(known.map { ($0, "a") }, target: "/auth/v1/forward/x")
+    }
+
     @Test func `the header form takes them from one of two pairs, and the origin from the gateway`() throws {
         for (method, target) in [("X-Original-Method", "X-Original-URI"), ("X-Forwarded-Method", "X-Forwarded-Uri")] {
             for route in ["/auth/v1/forward", "/auth/v1/forward?a=b"] {

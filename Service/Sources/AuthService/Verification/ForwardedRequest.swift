@@ -55,6 +55,7 @@ package struct ForwardedRequest: Sendable {
     /// - Throws: `INVALID_REQUEST` if the gateway's headers do not describe the request in the required form, or if the request's
     ///   body did not arrive.
     package func question(_ bodies: ForwardedBodies, received: [UInt8]) throws(Refusal) -> VerifyRequest {
+        try refuseUnremoved()
         let (method, target) = if let line { line } else { try namedLine() }
         let scheme = try value(.forwardedProto) ?? scheme
         guard scheme == "http" || scheme == "https" else {
@@ -67,6 +68,27 @@ package struct ForwardedRequest: Sendable {
             method: method, scheme: scheme, authority: authority, path: String(parts[0]),
             query: parts.count > 1 ? String(parts[1]) : nil, headers: headers,
             body: try body(bodies, received: received, isRead: SignedRequest.isRead(method)))
+    }
+
+    /// The beginnings of names that a gateway removes, if a client sent them (*Forward authentication*).
+    private static let removed = ["x-synheart-verified-", "x-original-", "x-forwarded-"]
+
+    /// The headers with such names that every gateway sets or removes by name. The answer replaces those of the identity.
+    private static let replaced = Set(
+        Field.allCases.map { $0.rawValue.lowercased() } + ["x-forwarded-for"]
+            + ["app", "device", "platform", "assurance"].map { "x-synheart-verified-\($0)" })
+
+    /// Refuses a request in the path form with another such header. nginx can remove only headers that its configuration names,
+    /// and would pass this one to the backend as if it had set it.
+    private func refuseUnremoved() throws(Refusal) {
+        guard line != nil else { return }
+        for header in headers.lines {
+            let name = header.name.lowercased()
+            guard Self.removed.contains(where: name.hasPrefix), !Self.replaced.contains(name) else { continue }
+            throw Self.malformed(
+                "the client sent a header X-Synheart-Verified-…, X-Original-… or X-Forwarded-… that the gateway does not remove"
+            )
+        }
     }
 
     /// The method and the target that headers name.
