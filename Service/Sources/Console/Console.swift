@@ -124,13 +124,21 @@ package struct Console: OperationsPages {
     /// be used.
     private func visit(_ request: PageRequest, _ service: PageService) async throws -> (String, Visit)? {
         guard let id = SessionCookie.id(in: request),
-            let session = sessions.use(id, at: service.now, prolongs: !request.isRefresh)
+            var session = sessions.use(id, at: service.now, prolongs: !request.isRefresh)
         else { return nil }
         guard let credential = try await service.credential(session.credentialID) else {
             sessions.end(id)
             return nil
         }
-        if session.notice != nil, !request.isRefresh, request.method == "GET" { sessions.tell(nil, in: id) }
+        if let notice = session.notice {
+            if !(0..<Notice.life).contains(service.now - notice.madeAt) || notice.path != request.path
+                || request.method != "GET" || request.isRefresh
+            {
+                session.notice = nil
+            } else {
+                sessions.tell(nil, in: id)
+            }
+        }
         let visit = Visit(
             request: request, service: service, credential: credential, session: session, sessionID: id,
             sessions: sessions)

@@ -151,6 +151,19 @@ import Testing
         #expect(receivers.attempts == 2)
     }
 
+    @Test func `a node that is alone goes on at once where a killed process left its lease`() async throws {
+        let webhook = try await add()
+        try await append(.deviceRegistered)
+        await deliveries.round()
+        #expect(try await stored(webhook).leaseHolder == deliveries.node)
+        let restarted = WebhookDeliveries(
+            of: try world.anotherNode(), transport: receivers, isAlone: true, random: SeededRandom(seed: 2))
+        try await append(.deviceRevoked)
+        await restarted.round()
+        #expect(receivers.delivered == ["device.registered", "device.revoked"])
+        #expect(try await stored(webhook).leaseHolder == restarted.node)
+    }
+
     @Test func `events are given up after a day, and come again when an operator asks`() async throws {
         let webhook = try await add()
         receivers.answer { _ in .failed("no connection") }

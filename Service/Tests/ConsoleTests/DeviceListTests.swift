@@ -20,6 +20,8 @@ import Testing
         let elsewhere = await browser.get("/console/devices?device=\(device)&app=\(Desk.app)").text
         #expect(elsewhere.contains("No device matches.") && !elsewhere.contains("device.registered"))
         #expect(elsewhere.contains("href=\"/console/devices?device=\(device)\">Look in all apps"))
+        let gone = await browser.get("/console/devices?app=com.example.gone").text
+        #expect(gone.contains("No device matches.") && !gone.contains("No device has registered yet"))
     }
 
     @Test func `the hash of the log opens the page of its device, in the apps of the credential`() async throws {

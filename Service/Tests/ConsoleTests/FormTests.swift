@@ -109,6 +109,42 @@ import Testing
         #expect(await browser.get(try #require(answer.location)).text.contains("The device is revoked.") == false)
     }
 
+    @Test func `only the page after the change tells of it, and only soon`() async throws {
+        let desk = try await Desk()
+        let (device, other) = (try await desk.addDevice(), try await desk.addDevice())
+        let browser = try await desk.signedIn(.operator)
+        let path = "/console/devices/\(Desk.app)/\(device)"
+        #expect(try await browser.submit(path + "/revoke").status == 303)
+        // Another tab opens a page about another device.
+        let elsewhere = await browser.get("/console/devices/\(Desk.app)/\(other)").text
+        #expect(!elsewhere.contains("The device is revoked."))
+        #expect(await browser.get(path).text.contains("The device is revoked."))
+        let third = try await desk.addDevice()
+        let later = "/console/devices/\(Desk.app)/\(third)"
+        #expect(try await browser.submit(later + "/revoke").status == 303)
+        desk.clock.advance(60)
+        #expect(await browser.get(later).text.contains("The device is revoked.") == false)
+    }
+
+    @Test func `a form that is sent after its session ended changes nothing, and the person is told`() async throws {
+        let desk = try await Desk()
+        let device = try await desk.addDevice()
+        let (_, text) = try await desk.credential(.operator)
+        let browser = Browser(desk)
+        try await browser.signIn(text)
+        let path = "/console/devices/\(Desk.app)/\(device)/revoke"
+        let token = try await browser.token(at: path)
+        desk.clock.advance(31 * 60)
+        let answer = await browser.post(path, [("token", token), ("reason", "lost")])
+        let place = try #require(answer.location)
+        #expect(answer.status == 303 && place.hasSuffix("&ended=yes"))
+        let page = await browser.get(place).text
+        #expect(page.contains("nothing was changed") && page.contains("value=\"\(path)\""))
+        #expect(try await desk.codes().contains("device.revoked") == false)
+        let back = await browser.post("/console/sign-in", [("credential", text), ("next", path)])
+        #expect(back.location == path)
+    }
+
     @Test func `a HEAD leaves the notice for the page that is read`() async throws {
         let desk = try await Desk()
         let device = try await desk.addDevice()

@@ -60,6 +60,12 @@ import Testing
             #expect(local.output == through.output, "\(arguments)")
             #expect(local.errors == through.errors, "\(arguments)")
         }
+        for arguments in [
+            ["--since", "abc"], ["--since", "1h", "--by", "code,odd"], ["--since", "1h", "--step", "7"],
+        ] {
+            let result = try await Binary.run(["statistics"] + arguments + ["--database", database])
+            #expect(result.status == 64, "\(arguments) \(result.errors)")
+        }
         for result in try await both("apps", "add", "--file", "-", input: example) {
             #expect(result.status == 1)
             #expect(result.errors.contains("com.example.app exists already"), "\(result.errors)")

@@ -8,6 +8,14 @@ struct OtherApps: Sendable {
     var records: [AppRecord] = []
 }
 
+extension String {
+    fileprivate var isAudience: Bool {
+        guard let first = unicodeScalars.first, let last = unicodeScalars.last else { return false }
+        return ![first, last].contains(where: \.properties.isWhitespace)
+            && unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
+    }
+}
+
 /// Decides about an app from its record and those of the other apps. The stores know none of these rules.
 extension AppRecord {
     /// The audit event of adding this record.
@@ -37,6 +45,12 @@ extension AppRecord {
 
     /// Throws if a token audience is the id of another app: that app's backends would accept the tokens.
     private func requireOwnAudiences(beside others: OtherApps) throws(ContractError) {
+        // A backend whose audience is empty by mistake would accept such a token.
+        guard signature.tokenAudiences.allSatisfy(\.isAudience) else {
+            throw ContractError(
+                "signature.token_audiences: an audience has a character, no white space at its ends and no control characters"
+            )
+        }
         let audiences = Set(signature.tokenAudiences)
         for other in others.ids where audiences.contains(other.text) {
             throw ContractError("signature.token_audiences: \(other) is the id of another app", code: .conflict)

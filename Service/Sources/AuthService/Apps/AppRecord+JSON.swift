@@ -106,10 +106,12 @@ extension AppRecord: JSONPolicy {
             .everyday("Whether devices in development mode may register. Not on channel `production`.")),
         JSONMember(
             "ios", \.ios, .object(over: IOSApp(policy: AppAttestPolicy(appIDs: []))),
-            .everyday("The iOS app. Without it, iOS devices are refused.")),
+            .everyday("The iOS app. Without it, no iOS device can register; registered ones stay.")),
         JSONMember(
             "android", \.android, .object(over: AndroidApp()),
-            .everyday("The Android app. Without it, Android devices are refused. A record has at least one of the two.")
+            .everyday(
+                "The Android app. Without it, no Android device can register; registered ones stay. A record has at least one of the two."
+            )
         ),
         JSONMember(
             "signature", \.signature, .object(over: SignaturePolicy()),

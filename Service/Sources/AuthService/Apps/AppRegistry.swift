@@ -143,8 +143,7 @@ public final class AppRegistry: Sendable {
                 recording: event)
             switch try await store.save(change) {
             case .conflict: continue
-            case .hasDevices:
-                throw ContractError("build_channel cannot change once the app has devices", code: .conflict)
+            case .hasDevices: throw Self.fixedChannel
             case .saved:
                 // Do this even if the mode was `enforce` before: repeating a change that failed halfway must complete it.
                 if record.mode == .enforce { try await makeObservedPending(of: record, actor: actor) }
@@ -153,6 +152,19 @@ public final class AppRegistry: Sendable {
         }
         throw ConcurrentChanges(of: "the app").storeError
     }
+
+    /// Throws if `change` would refuse the record in place of `current`.
+    public func requireChangeable(_ record: AppRecord, from current: AppRecord) async throws {
+        let (_, needsNoDevices) = try record.replacing(
+            current, beside: try await others(of: record, opening: false), at: clock.now, by: "", masking: mask)
+        guard needsNoDevices else { return }
+        var query = DeviceQuery(limit: 1)
+        query.appID = record.appID
+        guard try await devices.devices(query).isEmpty else { throw Self.fixedChannel }
+    }
+
+    private static let fixedChannel = ContractError(
+        "build_channel cannot change once the app has devices", code: .conflict)
 
     /// Makes the devices that were admitted under observation pending. It works in steps, so that each write ends well within its
     /// deadline. A device that it misses is still refused (`DeviceRecord.status(under:)`).

@@ -68,6 +68,7 @@ public final class WebhookDeliveries: Sendable {
     let node: String
     let random: any RandomSource
     let logger: Logger
+    private let isAlone: Bool
     private let observer: (any WebhookObserver)?
     private let places = Locked<[String: Place]>([:])
 
@@ -76,15 +77,18 @@ public final class WebhookDeliveries: Sendable {
     /// - Parameters:
     ///   - service: has the webhooks and the log.
     ///   - transport: sends the deliveries.
+    ///   - isAlone: whether no other node can use the stores. Then every lease of another node is one that a killed process left.
     ///   - observer: counts attempts and events; nil: nothing is counted.
     ///   - random: names the node, and jitters pauses.
     ///   - logger: gets the events that are given up.
     public init(
-        of service: AuthService, transport: any WebhookTransport, observer: (any WebhookObserver)? = nil,
+        of service: AuthService, transport: any WebhookTransport, isAlone: Bool = false,
+        observer: (any WebhookObserver)? = nil,
         random: any RandomSource = SystemRandom(), logger: Logger = Logger(label: "synheart.webhooks")
     ) {
         webhooks = service.webhooks
         (self.transport, self.observer, self.random, self.logger) = (transport, observer, random, logger)
+        self.isAlone = isAlone
         node = Hexadecimal.encode(random.bytes(8))
     }
 
@@ -144,7 +148,7 @@ public final class WebhookDeliveries: Sendable {
 
     /// Whether another node delivers this webhook. A lease that ends later than any lease can was taken while a clock was ahead.
     func isLeasedElsewhere(_ webhook: Webhook, at now: UnixTime) -> Bool {
-        guard webhook.leaseHolder != node, let until = webhook.leaseUntil else { return false }
+        guard !isAlone, webhook.leaseHolder != node, let until = webhook.leaseUntil else { return false }
         return (now + 1...now + Self.leaseSeconds + ClaimHistory.nodesApart).contains(until)
     }
 

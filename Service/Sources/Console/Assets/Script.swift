@@ -95,6 +95,14 @@ enum Script {
                   headers: { "Content-Type": "application/x-www-form-urlencoded", "X-Synheart-Check": "1" },
                   redirect: "manual", cache: "no-store", credentials: "same-origin",
                 });
+                if (answer.type === "opaqueredirect") {
+                  const ended = document.createElement("p");
+                  ended.textContent = "You are signed out. Copy what you need, reload the page and sign in.";
+                  const place = document.getElementById("checked");
+                  place.className = "problem";
+                  place.replaceChildren(ended);
+                  return;
+                }
                 // The service has no room now. Another answer says nothing about the draft; sending the form does.
                 if (answer.status === 429 || answer.status >= 500) later(3000);
                 if (!answer.ok) return;

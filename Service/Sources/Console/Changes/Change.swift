@@ -97,8 +97,7 @@ extension ChangePage {
         } catch let error as CallRefused {
             return .page(Self.page(change, visit, refused: error))
         }
-        visit.tell(Notice(sentence: change.done, commands: visit.commands(change.call, ifMatch: change.tag)))
-        return .redirect(change.next)
+        return visit.made(change.call, ifMatch: change.tag, change.done, next: change.next)
     }
 
     private static func page(_ change: Change, _ visit: Visit, refused: CallRefused? = nil) -> Page {

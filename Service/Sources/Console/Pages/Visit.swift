@@ -88,8 +88,14 @@ struct Visit: Sendable {
         return tag
     }
 
-    /// Leaves a notice for the next page.
-    func tell(_ notice: Notice) { sessions.tell(notice, in: sessionID) }
+    /// Leads to the page after a change that was made. That page tells of it.
+    func made(_ call: AdminCall, ifMatch tag: String? = nil, _ sentence: String, next: String) -> PageResult {
+        let notice = Notice(
+            sentence: sentence, commands: commands(call, ifMatch: tag), path: String(next.prefix { $0 != "?" }),
+            madeAt: now)
+        sessions.tell(notice, in: sessionID)
+        return .redirect(next)
+    }
 
     /// A call for a terminal.
     func commands(_ call: AdminCall, ifMatch tag: String? = nil) -> CallCommands {

@@ -11,7 +11,7 @@ struct ConsoleSession: Sendable {
     let startedAt: UnixTime
     /// The time of the person's last request. Refreshes by the pages' script are ignored.
     var lastUsedAt: UnixTime
-    /// The next page's message about the last change; nil: none.
+    /// The message about the last change; nil: none, or its page has shown it.
     var notice: Notice?
     /// The numbers of the forms with this token that made a change.
     fileprivate(set) var usedNumbers: Set<String> = []
@@ -45,6 +45,12 @@ struct Notice: Sendable, Hashable {
     let sentence: String
     /// The change as commands.
     let commands: CallCommands
+    /// The path of the page that shows it. A page about something else, such as in another tab, does not.
+    let path: String
+    let madeAt: UnixTime
+
+    /// Seconds after which the notice is dropped, if its page was not opened.
+    static let life: Int64 = 60
 }
 
 /// The sessions of this node, in memory: a restart ends all, and signing out ends one immediately.
@@ -100,7 +106,7 @@ final class ConsoleSessions: Sendable {
         }
     }
 
-    /// Sets or removes the next page's message.
+    /// Sets or removes the message about the last change.
     func tell(_ notice: Notice?, in id: String) { sessions.withLock { $0[Self.key(id)]?.notice = notice } }
 
     /// Uses up the number of a form that makes a change. Returns false if the number was used before, or if the token was

@@ -92,6 +92,8 @@ package struct Fleet: Sendable {
     private let settings: Settings
     private let devices: [FleetDevice]
     private let isStopped = Locked(false)
+    /// The phase that runs; nil: none has begun.
+    private let running = Locked<Task<Void, Never>?>(nil)
 
     /// Creates a fleet whose devices share a transport.
     package init(_ settings: Settings, transport: any HTTPTransport) throws {
@@ -168,27 +170,45 @@ package struct Fleet: Sendable {
         }
     }
 
-    /// Starts no further operations. Running ones finish.
-    package func stop() { isStopped.withLock { $0 = true } }
+    /// The time that running operations get to finish after `stop`.
+    private static let grace = Duration.seconds(2)
+
+    /// Starts no further operations. Those that still run after 2 seconds are cancelled, and not counted.
+    package func stop() {
+        isStopped.withLock { $0 = true }
+        guard let running = running.withLock({ $0 }) else { return }
+        Task {
+            try? await Task.sleep(for: Self.grace)
+            running.cancel()
+        }
+    }
 
     /// Runs steps, up to `concurrency` at a time, until they return nil or the fleet is stopped.
     private func run(_ step: @escaping @Sendable () async -> Step?) async -> Outcome {
         let outcome = Locked(Outcome())
         let start = ContinuousClock.now
-        await withDiscardingTaskGroup { group in
-            for _ in 0..<settings.concurrency {
-                group.addTask {
-                    while !isStopped.withLock({ $0 }), !Task.isCancelled, let end = await step() {
-                        outcome.withLock { outcome in
-                            switch end {
-                            case .succeeded: outcome.succeeded += 1
-                            case .refused: outcome.refused += 1
-                            case .failed: outcome.failed += 1
+        let phase = Task {
+            await withDiscardingTaskGroup { group in
+                for _ in 0..<settings.concurrency {
+                    group.addTask {
+                        while !isStopped.withLock({ $0 }), let end = await step(), !Task.isCancelled {
+                            outcome.withLock { outcome in
+                                switch end {
+                                case .succeeded: outcome.succeeded += 1
+                                case .refused: outcome.refused += 1
+                                case .failed: outcome.failed += 1
+                                }
                             }
                         }
                     }
                 }
             }
+        }
+        running.withLock { $0 = phase }
+        await withTaskCancellationHandler {
+            await phase.value
+        } onCancel: {
+            phase.cancel()
         }
         return outcome.withLock { outcome in
             outcome.elapsed = start.duration(to: .now)

@@ -30,7 +30,7 @@ struct LoggedTransport: HTTPTransport {
             if let route { log.answered(route, kind, after: dueAt.duration(to: .now), code: Self.code(of: answer)) }
             return answer
         } catch {
-            if let route { log.unanswered(route, kind) }
+            if let route, !Task.isCancelled { log.unanswered(route, kind) }
             throw error
         }
     }

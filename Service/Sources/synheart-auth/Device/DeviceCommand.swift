@@ -108,6 +108,8 @@ struct DeviceCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Print the headers of a signed request, as `curl -H @FILE` takes them.",
             discussion: """
+                After a rotation that was cut short, the service may know another key than this device: `device status` finishes it.
+
                   synheart-auth device sign > headers
                   curl -H @headers http://127.0.0.1:8080/auth/v1/device/status
                   synheart-auth device sign --method POST --path /v1/pay --body body.json \\

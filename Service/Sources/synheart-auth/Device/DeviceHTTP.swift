@@ -30,9 +30,10 @@ struct DeviceHTTP {
         try await sign(route, body: [], with: device.sdk, asserting: false)
     }
 
-    /// Signs and sends a request. Signs it again under scheme 2, or with an App Attest assertion, if the service demands that.
+    /// Signs and sends a request. Signs it again under scheme 2, or with an App Attest assertion, if the service demands that, and
+    /// after finishing a rotation that was cut short (client, *send*).
     func send(_ route: Route, body: [UInt8] = []) async throws -> Answer {
-        var (isSchemeTwo, asserts) = (false, false)
+        var (isSchemeTwo, asserts, hasFinished) = (false, false, false)
         while true {
             let headers = try await sign(
                 route, body: body, with: isSchemeTwo ? device.sdkOfSchemeTwo : device.sdk, asserting: asserts)
@@ -40,6 +41,9 @@ struct DeviceHTTP {
             switch answer.code {
             case ErrorCode.unsupportedSigVersion.rawValue where !isSchemeTwo: isSchemeTwo = true
             case ErrorCode.assertionRequired.rawValue where !asserts: asserts = true
+            case ErrorCode.invalidSignature.rawValue where !hasFinished:
+                hasFinished = true
+                try await asking { try await device.sdk.maintain(appID: device.settings.appID.text) }
             default: return answer
             }
         }

@@ -36,6 +36,7 @@ struct StatisticsCommand: AdministrationCommand {
                         + "for a time ago, not before 1970")
             }
         }
+        try verdicts.validateSeries()
     }
 
     func perform(_ administration: any Administration, _ output: OutputOptions) async throws {
@@ -67,6 +68,17 @@ struct VerdictOptions: ParsableArguments {
     /// Whether any of the options is given.
     var isGiven: Bool { until != nil || app != nil || by != nil || step != nil }
 
+    func validateSeries() throws {
+        let names = by?.split(separator: ",", omittingEmptySubsequences: false).map(String.init) ?? []
+        let known = CountedVerdict.Member.allCases.map(\.rawValue)
+        guard names.allSatisfy(known.contains), Set(names).count == names.count else {
+            throw ValidationError("--by is some of \(known.joined(separator: ",")), each once")
+        }
+        guard step.map({ $0 >= 60 && $0 % 60 == 0 && 86_400 % $0 == 0 }) ?? true else {
+            throw ValidationError("--step is seconds: whole minutes that divide a day, such as 60 or 3600")
+        }
+    }
+
     /// Prints a total for each series; with `--json`, the complete answer.
     func show(since: String, _ administration: any Administration, _ output: OutputOptions) async throws {
         let history = try await administration.ask(
@@ -81,11 +93,12 @@ struct VerdictOptions: ParsableArguments {
             (history["series"]?.array ?? []).compactMap(\.object), columns: columns, empty: "no verdicts")
     }
 
-    /// A relative time as unix seconds; any other text unchanged, for the admin API to judge. Nil: the relative time is
-    /// before 1970, or has no whole number from 1 before its unit.
+    /// A relative time as unix seconds; an absolute time unchanged. Nil: neither, or the relative time is before 1970.
     static func time(_ text: String) -> String? {
         let units: [Character: Int64] = ["m": 60, "h": 3600, "d": 86_400]
-        guard let unit = text.last.flatMap({ units[$0] }) else { return text }
+        guard let unit = text.last.flatMap({ units[$0] }) else {
+            return Int64(text) != nil || (try? UnixTime(iso8601: text)) != nil ? text : nil
+        }
         let now = SystemClock().now
         guard let number = Int64(text.dropLast()), number >= 1, number <= now.seconds / unit else { return nil }
         return String((now - number * unit).seconds)

@@ -116,10 +116,10 @@ struct ServeCommand: AsyncParsableCommand {
             DeviceForgetting(in: stores.all, afterDays: $0, logger: log.logger)
         }
         let receivers = WebhookHTTP()
-        let deliveries = WebhookDeliveries(
-            of: service, transport: receivers, observer: metrics, logger: log.logger)
-        let manager = ServiceManager(environment: ProcessInfo.processInfo.environment, logger: log.logger)
         let place = try configuration.storePlace()
+        let deliveries = WebhookDeliveries(
+            of: service, transport: receivers, isAlone: place.file != nil, observer: metrics, logger: log.logger)
+        let manager = ServiceManager(environment: ProcessInfo.processInfo.environment, logger: log.logger)
         try await runAndAnnounce { addresses in
             manager.tell(.ready)
             log.started(addresses, over: place, configuration)

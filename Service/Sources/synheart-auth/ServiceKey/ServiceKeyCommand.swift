@@ -14,8 +14,10 @@ struct ServiceKeyCommand: AsyncParsableCommand {
               1. Make a key (openssl rand -base64 32) and list it before the present one:
                  as a list in service_key, separated by a comma in
                  SYNHEART_AUTH_SERVICE_KEY, or as the first line of the key file.
-              2. Restart the service. From now on both keys are needed. Until then,
-                 commands with the new list that change something are refused.
+              2. Restart the service: of several nodes, every one. A node that does not
+                 know the new key refuses all that needs a secret after step 3.
+                 Until then, commands with the new list that change something are
+                 refused.
               3. Run `service-key rotate`. It may be interrupted and run again.
               4. Remove the old key, and restart the service.
 

@@ -115,6 +115,11 @@ struct Simulation {
         let line: FleetLog.Line
         let elapsed: Duration
 
+        /// Null if no request was answered.
+        private func milliseconds(_ duration: Duration) -> JSONValue {
+            line.latencies.count == 0 ? .null : Simulation.rounded(duration.inSeconds * 1000)
+        }
+
         func named(_ name: String) -> Row { Row(name: name, line: line, elapsed: elapsed) }
 
         var json: JSONObject {
@@ -122,11 +127,9 @@ struct Simulation {
             return JSONObject([
                 ("operation", .string(name)), ("count", .integer(line.count)),
                 ("per_second", Simulation.rounded(Double(line.count) / max(elapsed.inSeconds, 1e-6))),
-                ("p50_ms", Simulation.milliseconds(times.percentile(0.5))),
-                ("p90_ms", Simulation.milliseconds(times.percentile(0.9))),
-                ("p99_ms", Simulation.milliseconds(times.percentile(0.99))),
-                ("p999_ms", Simulation.milliseconds(times.percentile(0.999))),
-                ("max_ms", Simulation.milliseconds(times.maximum)),
+                ("p50_ms", milliseconds(times.percentile(0.5))), ("p90_ms", milliseconds(times.percentile(0.9))),
+                ("p99_ms", milliseconds(times.percentile(0.99))),
+                ("p999_ms", milliseconds(times.percentile(0.999))), ("max_ms", milliseconds(times.maximum)),
                 (
                     "errors",
                     .object(JSONObject(line.errors.sorted { $0.key < $1.key }.map { ($0.key, .integer($0.value)) }))
@@ -155,8 +158,6 @@ struct Simulation {
         let codes = errors.object?.members.map { "\($0.value.text()) \($0.name)" } ?? []
         return codes.isEmpty ? "-" : .string(codes.joined(separator: ", "))
     }
-
-    private static func milliseconds(_ duration: Duration) -> JSONValue { rounded(duration.inSeconds * 1000) }
 
     /// Rounds to two decimals below 10, to one below 100, and otherwise to a whole number.
     private static func rounded(_ value: Double) -> JSONValue {

@@ -14,7 +14,7 @@ struct MigrateStoreCommand: AsyncParsableCommand {
             an empty database, in one transaction, and verifies the chain there. Stop the service first, and start the nodes with \
             the same service key: the content of <database>.key, or the value of service_key. The file stays as a backup of \
             this moment: no service and no other command opens it, even if the move was killed at its end. `--undo` gives up a move, \
-            before any node has used PostgreSQL.
+            before any node has used PostgreSQL: it asks the database that --to or the variable names.
 
             Challenges and replay claims stay behind. A client whose challenge is gone starts again, and the first node refuses \
             requests from before the move for some minutes, as after any loss of history.
@@ -22,7 +22,7 @@ struct MigrateStoreCommand: AsyncParsableCommand {
               synheart-auth migrate-store --from sqlite:/var/lib/synheart-auth/db.sqlite \\
                   --to postgresql://auth@db.example.com/auth
               synheart-auth migrate-store --from sqlite:/var/lib/synheart-auth/db.sqlite \\
-                  --undo
+                  --to postgresql://auth@db.example.com/auth --undo
             """)
     @Option(help: "sqlite: and the path of the file.") var from: String
     @Option(
@@ -36,7 +36,7 @@ struct MigrateStoreCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await reporting {
-            let (path, url) = (try file(), undo ? nil : try target())
+            let (path, url) = (try file(), undo ? nil : try requiredTarget())
             guard FileManager.default.fileExists(atPath: path) else {
                 throw CommandFailure(.impossible, "there is no database at \(path)")
             }
@@ -68,13 +68,29 @@ struct MigrateStoreCommand: AsyncParsableCommand {
         }
     }
 
+    /// Gives up the move, unless a node has used PostgreSQL: its devices and revocations would be unknown in the file, and phones
+    /// would give up their identities.
     private func giveUp(_ source: SQLiteStores, _ database: String) async throws {
+        if let target {
+            let stores = try await PostgreSQLStores.connect(target, role: .administration)
+            var isUsed = false
+            try await closing(stores.close) { isUsed = try await stores.namedKeeper().renewedAt != nil }
+            guard !isUsed else {
+                throw CommandFailure(
+                    .refused,
+                    "a node has used PostgreSQL since the move, so it may have devices and revocations that \(database) lacks. "
+                        + "Keep PostgreSQL. To give all of that up, run this without --to and without "
+                        + "SYNHEART_AUTH_STORES_POSTGRESQL")
+            }
+        }
         var wasMoved = false
         let isUnserved = try await source.lock.withoutService { wasMoved = try await source.undoMove() }
         guard isUnserved else { throw CommandFailure(.impossible, "a service uses \(database): stop it first") }
         guard wasMoved else { throw CommandFailure(.refused, "the rows of \(database) were not moved") }
         try output.done(
-            "a service may use \(database) again. Requests of before are refused for some minutes",
+            "a service may use \(database) again. Requests of before are refused for some minutes."
+                + (target == nil
+                    ? " PostgreSQL was not asked whether a node has used it: make sure that none runs on it" : ""),
             JSONObject([("database", .string(database))]))
     }
 
@@ -86,8 +102,10 @@ struct MigrateStoreCommand: AsyncParsableCommand {
         return String(from.dropFirst("sqlite:".count))
     }
 
-    private func target() throws -> String {
-        guard let url = to ?? ProcessInfo.processInfo.environment["SYNHEART_AUTH_STORES_POSTGRESQL"] else {
+    private var target: String? { to ?? ProcessInfo.processInfo.environment["SYNHEART_AUTH_STORES_POSTGRESQL"] }
+
+    private func requiredTarget() throws -> String {
+        guard let url = target else {
             throw CommandFailure(
                 .impossible, "--to is the URL of an empty database, such as postgresql://auth@db.example.com/auth")
         }

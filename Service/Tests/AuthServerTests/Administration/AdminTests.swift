@@ -517,6 +517,11 @@ import Testing
             #expect(refused.status == 403 && refused.code == "FORBIDDEN", "\(refused.text)")
             #expect(refused.json["message"]?.string?.contains("token_audiences") == true)
             #expect(try await put(admin, ["https://api.example.com", "com.example.second"]).status == 200)
+            // A backend whose audience is empty by mistake would accept such a token.
+            for audience in ["", " ", "a\nb", "api "] as [JSONValue] {
+                let refused = try await put(admin, ["https://api.example.com", audience])
+                #expect(refused.status == 400 && refused.text.contains("an audience"), "\(refused.text)")
+            }
             // Audiences that a credential for all apps added stay. A credential for some apps may remove them.
             #expect(try await put(bound, ["com.example.second", "https://api.example.com"]).status == 200)
             var second = TestServer.record

@@ -52,6 +52,29 @@ import Testing
         }
     }
 
+    @Test func `a record that could not replace the present one is refused, as its change is`() async throws {
+        try await TestServer.with { server in
+            let admin = try await server.credential(.admin)
+            _ = try await TestDevice.register(at: server)
+            var other = TestServer.record
+            other["app_id"] = "com.example.other"
+            #expect(try await server.administer("POST", "/apps", admin, body: .object(other)).status == 201)
+            let changes: [(String, JSONValue)] = [
+                ("build_channel", "staging"), ("signature", ["token_audiences": ["com.example.other"]]),
+                ("signature", ["token_audiences": [""]]),
+            ]
+            for (name, value) in changes {
+                var record = TestServer.record
+                record[name] = value
+                let put = try await server.administer(
+                    "PUT", "/apps/\(TestServer.appID)", admin, body: .object(record))
+                let asked = try await Self.call(server, admin) { $0[name] = value }
+                #expect(put.status >= 400 && asked.status == put.status, "\(put.text) \(asked.text)")
+                #expect(asked.json["message"] == put.json["message"], "\(put.text) \(asked.text)")
+            }
+        }
+    }
+
     @Test func `the first page tells which of the counted requests another record would refuse`() async throws {
         try await TestServer.with { server in
             let viewer = try await server.credential(.viewer, apps: [TestServer.appID])

@@ -76,7 +76,10 @@ import Testing
             let refused = try await Binary.run(command + ["--database", database])
             #expect(refused.status == 2 && refused.errors.contains("were moved to PostgreSQL"), "\(refused.errors)")
         }
+        // A node has used PostgreSQL, so the file may lack devices and revocations.
         let undo = ["migrate-store", "--from", "sqlite:\(database)", "--undo"]
+        let refused = try await Binary.run(undo + ["--to", url])
+        #expect(refused.status == 1 && refused.errors.contains("has used PostgreSQL"), "\(refused.errors)")
         #expect(try await Binary.run(undo).status == 0)
         #expect(try await Binary.run(undo).status == 1)
         let back = try await fixture.start()

@@ -97,9 +97,11 @@ struct SigningKeyRotationPage: ChangePage {
         Change(
             title: "Rotate the signing keys?",
             consequences: [
-                "The standby key signs device tokens from now on. It has been published already.",
+                "The standby key signs device tokens once it has been published for six minutes: at once, if that has passed. Until "
+                    + "then the present key signs. If others may know the present key, revoke it instead.",
                 "A new standby key is made and published. Tokens that the older key signed stay valid.",
-            ], verb: "Rotate the keys", call: AdminCall(.rotateSigningKeys), done: "The signing keys are rotated.",
+            ], verb: "Rotate the keys", call: AdminCall(.rotateSigningKeys),
+            done: "The signing keys are rotated. The list says which one signs now.",
             next: PagePath.of("access"))
     }
 }

@@ -58,8 +58,7 @@ struct AppChangePage: ConsolePage {
         } catch let error as CallRefused where error.status == 412 {
             return .page(await page(RecordConflict(draft, record, try await current(visit)), visit))
         }
-        visit.tell(Notice(sentence: "The record is changed.", commands: visit.commands(call, ifMatch: draft.tag)))
-        return .redirect(PagePath.of("apps", app(visit)))
+        return visit.made(call, ifMatch: draft.tag, "The record is changed.", next: PagePath.of("apps", app(visit)))
     }
 
     /// The confirmation with the effect of a draft, or the conflict.

@@ -56,7 +56,8 @@ struct DeviceListPage: ConsolePage {
             opened.parameters = ["app_id": app, "device_id": found["device_id"]?.string ?? id]
             return try await DevicePage().show(opened)
         }
-        let isFiltered = !id.isEmpty || !status.isEmpty || !platform.isEmpty
+        let isFiltered =
+            !id.isEmpty || !status.isEmpty || !platform.isEmpty || !(visit.request.query["app"] ?? "").isEmpty
         values["devices"] = .list(devices.map { row($0, visit) })
         values["isEmpty"] = .flag(devices.isEmpty)
         values["isFiltered"] = .flag(isFiltered)

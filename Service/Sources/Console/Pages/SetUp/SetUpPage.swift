@@ -29,8 +29,8 @@ struct SetUpPage: ConsolePage {
             let problem = SetUpAnswers.Problem(sentence: "\(error.message) (\(error.code))", names: [])
             return .page(Self.page(answers, .review, visit, problem: problem, status: error.status))
         }
-        visit.tell(Notice(sentence: "The app is added.", commands: visit.commands(Self.shownCall(answers))))
-        return .redirect(PagePath.of("apps", answers["app_id"], "first-device"))
+        return visit.made(
+            Self.shownCall(answers), "The app is added.", next: PagePath.of("apps", answers["app_id"], "first-device"))
     }
 
     private static func problem(

@@ -12,12 +12,15 @@ enum SignIn {
     static func page(_ request: PageRequest, refused: Refusal? = nil) -> Page {
         let asked = request.method == "POST" ? request.form["next"] : request.query["next"]
         let next = next(asked)
+        let hasLostForm = (request.method == "POST" ? request.form : request.query)[lostForm] != nil
         return Page(
             "Sign in", "sign-in",
             [
                 "problem": refused.map { .text(sentence($0)) } ?? .none,
                 "next": .text(next),
-                "hasNext": .flag(asked == next && (next != PageRequest.base || request.method != "POST")),
+                "hasNext": .flag(
+                    asked == next && !hasLostForm && (next != PageRequest.base || request.method != "POST")),
+                "hasLostForm": .flag(hasLostForm && refused == nil),
             ], status: refused?.code.httpStatus ?? 200)
     }
 
@@ -30,15 +33,25 @@ enum SignIn {
         }
     }
 
-    /// Redirects a person to the sign-in page, which leads back to the requested page, or to the first page after a form.
+    /// Redirects a person to the sign-in page, which leads back to the requested page. For a form, the sign-in page says that
+    /// nothing was changed.
     static func redirect(from request: PageRequest) -> PageAnswer {
-        let isPage = request.method != "POST" && (request.path != PageRequest.base || request.isReadFromElsewhere)
-        let query = request.query.all.map { ($0.name, Optional($0.value)) }
+        let isForm = request.method == "POST"
+        let isPage = isForm || request.path != PageRequest.base || request.isReadFromElsewhere
+        let query = isForm ? [] : request.query.all.map { ($0.name, Optional($0.value)) }
         let asked = request.path + PagePath.query(query)
         return PageAnswer(
             status: 303,
-            headers: [("Location", PagePath.of("sign-in", query: [("next", isPage ? asked : nil)]))])
+            headers: [
+                (
+                    "Location",
+                    PagePath.of("sign-in", query: [("next", isPage ? asked : nil), (lostForm, isForm ? "yes" : nil)])
+                )
+            ])
     }
+
+    /// The field that says that a form was sent after its session had ended.
+    private static let lostForm = "ended"
 
     /// The path after the sign-in: the wanted path if it is one of the console, else the first page.
     static func next(_ wanted: String?) -> String {

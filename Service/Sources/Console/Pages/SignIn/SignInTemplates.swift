@@ -7,6 +7,9 @@ extension Templates {
         {{#problem}}
         <p class="problem" role="alert" id="problem">{{.}}</p>
         {{/problem}}
+        {{#hasLostForm}}
+        <p class="problem" role="alert">Your session had ended, so nothing was changed. Sign in, and fill in the form again.</p>
+        {{/hasLostForm}}
         <form method="post" action="/console/sign-in" autocomplete="off">
         <label for="credential">Credential</label>
         <input id="credential" name="credential" type="password" required autofocus autocomplete="off" spellcheck="false"
