@@ -71,6 +71,20 @@ import class Bytes.Locked
             try await post(to: "https://receiver.invalid/") == .failed("the name of the host does not resolve"))
     }
 
+    @Test func `a receiver without a trusted certificate is named as such`() async throws {
+        // The receiver answers TLS with plain HTTP.
+        try await StandIn.run { _ in
+            .whole(200, [:], [])
+        } _: { receiver async throws in
+            let url = "https://" + receiver.url.dropFirst("http://".count)
+            guard case .failed(let reason) = try await post(to: url) else {
+                Issue.record("delivered")
+                return
+            }
+            #expect(reason.hasPrefix("TLS failed"), "\(reason)")
+        }
+    }
+
     @Test(arguments: [
         "http://127.1:1/", "http://2130706433:1/", "http://0x7f000001:1/", "http://0.0.0.0:1/", "http://0:1/",
         "https://169.254.169.254/latest/meta-data", "https://[fe80::1]/", "https://[::ffff:127.0.0.1]/",

@@ -28,6 +28,12 @@ import Testing
         #expect(throws: ContractError.self) { try WebhookURL(text) }
     }
 
+    @Test func `a refused URL with user information says what is wrong`() {
+        #expect { try WebhookURL("https://user:password@hooks.example.com/") } throws: {
+            "\($0)".contains("user information")
+        }
+    }
+
     @Test func `plain http to another machine needs the setting`() throws {
         #expect(try WebhookURL("http://hooks.example.com/", allowingHTTP: true).host == "hooks.example.com")
     }

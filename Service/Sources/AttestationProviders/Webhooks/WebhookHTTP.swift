@@ -69,7 +69,11 @@ package final class WebhookHTTP: WebhookTransport {
         } catch {
             // Either this task or the HTTP client may notice the deadline first.
             let isLate = Task.isCancelled || (error as? HTTPClientError) == .deadlineExceeded
-            return .failed(isLate ? "no answer in time" : "no connection, or no HTTP answer")
+            if isLate { return .failed("no answer in time") }
+            return .failed(
+                error.isTLSFailure
+                    ? "TLS failed: the certificate must be valid for the host, from an authority that this machine trusts"
+                    : "no connection, or no HTTP answer")
         }
     }
 

@@ -171,7 +171,8 @@ extension AuditCheckResult {
         case .cut(let last): "the log ends with event \(last), but went up to event \(wanted) before"
         case .rewritten: "the log up to event \(wanted) is not the one that the head was made of"
         case .archiveMissing(let first):
-            "the archive of event \(first) and the following is not in the folder of audit.archive: they are not checked"
+            "the archive of event \(first) and the following cannot be read: the folder of audit.archive lacks it or may not be read, "
+                + "or audit.archive is not set. Its events are not checked"
         case .archiveBroken(let first):
             "the archive of event \(first) and the following is changed, or not signed by this service"
         case .headOfOtherKey: "the head was not signed with this service key: it says nothing of this log"

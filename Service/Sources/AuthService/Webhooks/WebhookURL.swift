@@ -25,6 +25,9 @@ public struct WebhookURL: Sendable, Hashable {
         }
         let rest = bytes[(colon + 3)...]
         let end = rest.firstIndex { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") } ?? rest.endIndex
+        guard !rest[..<end].contains(UInt8(ascii: "@")) else {
+            throw ContractError("url must have no user information: a receiver checks the signature of a delivery")
+        }
         do {
             origin = try RequestOrigin(String(decoding: bytes[..<end], as: UTF8.self))
         } catch {

@@ -79,7 +79,9 @@ public struct Webhooks: Sendable {
     /// The text of a receiver's URL. Names are resolved for each delivery; an address is checked now.
     private func receiver(_ text: String) throws(ContractError) -> String {
         let url = try WebhookURL(text, allowingHTTP: allowsHTTP)
-        for address in WebhookAddress.all(of: url.host, literal: true) ?? []
+        // A resolver may take an address with a dot at its end for the address.
+        let host = url.host.hasSuffix(".") ? String(url.host.dropLast()) : url.host
+        for address in WebhookAddress.all(of: host, literal: true) ?? []
         where !address.isAllowed(loopback: url.origin.isLoopback) {
             throw ContractError("url: webhooks may not use the address \(address.text)")
         }

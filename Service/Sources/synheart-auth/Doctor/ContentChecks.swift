@@ -52,8 +52,8 @@ struct ContentChecks {
                 do: "the database was changed: compare it with a backup and with heads kept elsewhere")
         case .archiveMissing(let first):
             report.fail(
-                "audit", "the archive that begins with event \(first) is not in the folder of audit.archive",
-                do: "put the files of the archive back, or name their folder")
+                "audit", "the archive that begins with event \(first) cannot be read in the folder of audit.archive",
+                do: "name the folder in audit.archive, let this user read it, or put the files of the archive back")
         case .archiveBroken(let first):
             report.fail(
                 "audit", "the archive that begins with event \(first) is changed, or not signed by this service",
