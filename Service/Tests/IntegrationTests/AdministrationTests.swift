@@ -162,6 +162,17 @@ import Testing
         #expect(refused.errors.contains(sentence), "\(refused.errors)")
     }
 
+    @Test(arguments: [
+        (["credentials", "create", "--role", "admin", "--name", "x"], "credentials list"),
+        (["webhooks", "add", "https://hooks.example.com/"], "webhooks list"),
+    ])
+    func `a secret whose making was not answered is called lost`(arguments: [String], list: String) async throws {
+        let result = try await Binary.run(
+            arguments, environment: ["SYNHEART_AUTH_CREDENTIAL": "sya_x", "SYNHEART_AUTH_URL": "http://127.0.0.1:1"])
+        #expect(result.status == 2 && result.errors.contains("`\(list)`"), "\(result.errors)")
+        #expect(result.errors.contains("nobody has its secret"), "\(result.errors)")
+    }
+
     @Test func `a database and a service exclude each other`() async throws {
         let both = try await Binary.run(["apps", "list", "--url", "http://localhost:1", "--database", database])
         #expect(both.status == 64)

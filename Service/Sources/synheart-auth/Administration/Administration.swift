@@ -28,6 +28,19 @@ extension Administration {
         try Self.success(try await answer(call), of: call.route)
     }
 
+    /// Makes a call that returns a new secret. If the call failed, it may have been carried out all the same.
+    ///
+    /// - Parameter command: the command that lists what the call makes.
+    func askForSecret(_ route: AdminRoute, body: JSONObject, listedBy command: String) async throws -> JSONObject {
+        do {
+            return try await ask(route, body: body)
+        } catch let failure as CommandFailure where failure.kind == .impossible {
+            throw CommandFailure(
+                .impossible,
+                "\(failure). If `\(command)` shows it all the same, remove it: nobody has its secret")
+        }
+    }
+
     /// The record to change, and its version for `AdminCall.ifMatch`; nil: the service names none.
     func read(
         _ route: AdminRoute, _ parameters: [String: String]

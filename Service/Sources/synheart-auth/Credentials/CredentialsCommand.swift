@@ -57,7 +57,8 @@ struct CredentialsCommand: AsyncParsableCommand {
                 ("expires_in_seconds", .integer(days * 86_400)),
             ])
             if let body { members["body"] = .string(body) }
-            let created = try await administration.ask(.createCredential, body: members)
+            let created = try await administration.askForSecret(
+                .createCredential, body: members, listedBy: "credentials list")
             do throws(CommandFailure) {
                 try output.show(created)
                 try StandardOutput.synchronize()

@@ -59,7 +59,8 @@ struct WebhooksCommand: AsyncParsableCommand {
                 apps.isEmpty ? ("all_apps", true) : ("apps", .array(apps.map { .string($0) })),
             ])
             if !events.isEmpty { members["events"] = .array(events.map { .string($0) }) }
-            let added = try await administration.ask(.addWebhook, body: members)
+            let added = try await administration.askForSecret(
+                .addWebhook, body: members, listedBy: "webhooks list")
             do throws(CommandFailure) {
                 try output.show(added)
                 try StandardOutput.synchronize()
