@@ -112,7 +112,7 @@ public struct ServiceKeyRules: Sendable {
             return ServiceKeyError(
                 .serviceRunning,
                 "lists \(first) first, which the running service does not know. "
-                    + "Restart every node with the same service_key, then run the command again.")
+                    + "Restart the service, on every node, with the same service_key, then run the command again.")
         }
         return ServiceKeyError(
             .serviceRunning,
