@@ -14,6 +14,8 @@
 
         /// What other threads may do. The reader of a streamed answer keeps this alone, not the request and its body.
         private final class Control: Sendable {
+            /// Unchecked: `running` is a pointer. Others pass it to `clibcurl_wake` alone, which is for any thread, and the lock
+            /// keeps the transfer from being closed meanwhile.
             private struct State: @unchecked Sendable {
                 var running: OpaquePointer?
                 var isStopped = false
@@ -185,7 +187,8 @@
         private func giveBody(_ buffer: UnsafeMutableBufferPointer<UInt8>) -> Int {
             if let file {
                 if let count = file.read(UnsafeMutableRawBufferPointer(buffer)) {
-                    if count == 0 { self.file = nil }
+                    // A streamed answer may last for hours.
+                    if file.isAtEnd { self.file = nil }
                     return count
                 }
                 problem = TransportError("the body cannot be read")

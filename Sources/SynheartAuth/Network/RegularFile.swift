@@ -3,13 +3,14 @@
 
     /// A regular file with the bytes that it has when it is opened. A file that has become shorter is an error, and the bytes by
     /// which it has become longer are not read.
-    ///
-    /// Unchecked: only the thread of the exchange that sends the file reads it.
-    final class RegularFile: @unchecked Sendable {
+    final class RegularFile {
         /// The size in bytes.
         let length: Int64
         private let descriptor: Int32
         private var remaining: Int64
+
+        /// Whether all bytes were read.
+        var isAtEnd: Bool { remaining == 0 }
 
         init(_ path: String) throws(UnreadableBody) {
             // Opening a FIFO would wait for its writer.

@@ -7,7 +7,6 @@
     /// source keeps no connection open.
     final class SentBody: Sendable {
         let path: String
-        private let descriptor: Int32
         private let hasName = Locked(true)
 
         /// Copies a body to its file.
@@ -29,9 +28,10 @@
             var reader = CheckedReader(stream, copy?.measure)
             defer { reader.close() }
             var path = Array((NSTemporaryDirectory() + "/synheart-auth-body-XXXXXX").utf8CString)
-            descriptor = path.withUnsafeMutableBufferPointer { $0.baseAddress.map { mkstemp($0) } ?? -1 }
-            self.path = String(decoding: path.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+            let descriptor = path.withUnsafeMutableBufferPointer { $0.baseAddress.map { mkstemp($0) } ?? -1 }
             guard descriptor >= 0 else { throw UnkeptBody(number: errno) }
+            defer { close(descriptor) }
+            self.path = String(decoding: path.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
             _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
             while true {
                 guard isWanted() else { throw SilentBody() }
@@ -56,12 +56,8 @@
         }
 
         deinit {
-            guard descriptor >= 0 else { return }
-            let (name, descriptor) = (takeName(), descriptor)
-            DispatchQueue.global().async {
-                name.map { _ = unlink($0) }
-                close(descriptor)
-            }
+            guard let name = takeName() else { return }
+            DispatchQueue.global().async { unlink(name) }
         }
 
         /// Removes the file's name, so that no kill leaves the file behind. Whoever has opened it reads on.

@@ -12,7 +12,8 @@ extension AdminAPI {
         let current = try await existingApp(request)
         let record = try AppRecord(request.body.object("record").unmasked(from: current, by: service.apps.mask))
         guard record.appID == current.appID else { throw ContractError("app_id must equal the path's") }
-        try await service.apps.requireChangeable(record, from: current)
+        try await service.apps.requireChangeable(
+            record, from: current, knowsOthers: request.caller.scope == .allApps)
         let limit = Int(try request.body.optionalInteger("limit", in: 0...1000) ?? 1000)
         var query = DeviceQuery(limit: limit)
         query.appID = current.appID

@@ -233,7 +233,7 @@ extension OpenAPIOperation {
             errors.formUnion([.payloadTooLarge, .unsupportedMediaType])
         }
         switch route {
-        case .addApp, .followAudit, .resendWebhook: errors.insert(.conflict)
+        case .addApp, .followAudit, .resendWebhook, .whatIf: errors.insert(.conflict)
         case .changeWebhook: errors.formUnion([.conflict, .preconditionFailed, .unknownApp])
         case .removeWebhook: errors.insert(.preconditionFailed)
         case .changeApp, .removeApp, .approveDevice, .rejectDevice, .revokeDevice, .forceRotation, .liftRotation,

@@ -154,9 +154,12 @@ public final class AppRegistry: Sendable {
     }
 
     /// Throws if `change` would refuse the record in place of `current`.
-    public func requireChangeable(_ record: AppRecord, from current: AppRecord) async throws {
+    ///
+    /// - Parameter knowsOthers: whether the caller may learn the ids of other apps.
+    public func requireChangeable(_ record: AppRecord, from current: AppRecord, knowsOthers: Bool) async throws {
+        let others = knowsOthers ? try await others(of: record, opening: false) : OtherApps()
         let (_, needsNoDevices) = try record.replacing(
-            current, beside: try await others(of: record, opening: false), at: clock.now, by: "", masking: mask)
+            current, beside: others, at: clock.now, by: "", masking: mask)
         guard needsNoDevices else { return }
         var query = DeviceQuery(limit: 1)
         query.appID = record.appID

@@ -36,43 +36,6 @@ extension Router {
         }
     }
 
-    // MARK: Other deployments
-
-    /// The seconds for which a server is in use after the last round of a node that used it. Fewer than a starting node waits.
-    private static let holdTime = 8
-
-    /// Names a new id of the claims' history, unless nodes of another PostgreSQL database use a server. Otherwise the two
-    /// deployments would take the server from each other about once a second, and refuse all requests. The one that came first
-    /// keeps it.
-    private func renew(
-        _ history: ClaimHistoryID, _ placement: Placement, _ round: Table.Round
-    ) async throws(StoreError) -> ClaimHistoryID? {
-        guard let keeper = settings.keeper else { return nil }
-        for (partition, session) in table.withLock({ $0.firstPartitions(placement, round) }) {
-            let reply = try await call(
-                RESPCommand(["GET", partitions[partition].holder]), partition, on: session, isBounded: false)
-            guard let holder = reply.text, !table.withLock({ $0.isOwn(holder) }) else { continue }
-            // Unless this node has not read a new id of its own PostgreSQL yet.
-            guard try await keeper.isCurrent(history) else { return nil }
-            throw StoreError(
-                .unavailable,
-                "nodes of another PostgreSQL database use Redis at \(session.endpoint) with the same prefix, or did so in the last "
-                    + "8 s, such as nodes on a database from before a restore: stop them, or give this deployment another "
-                    + "stores.redis database or prefix")
-        }
-        return try await keeper.renew(history)
-    }
-
-    /// Notes at each server that this round confirmed which history its nodes use. Only `renew` reads this, so a write that fails
-    /// changes nothing here.
-    private func hold(_ placement: Placement, _ round: Table.Round) {
-        for (partition, session) in table.withLock({ $0.firstPartitions(placement, round) }) {
-            guard let id = round.routes[partition]?.history?.text else { continue }
-            let command = RESPCommand(["SET", partitions[partition].holder, id, "EX", "\(Self.holdTime)"])
-            Task { _ = try? await call(command, partition, on: session, isBounded: false) }
-        }
-    }
-
     // MARK: Servers
 
     /// Checks all masters, over the open sessions or new ones.

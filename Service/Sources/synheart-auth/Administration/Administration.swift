@@ -30,14 +30,19 @@ extension Administration {
 
     /// Makes a call that returns a new secret. If the call failed, it may have been carried out all the same.
     ///
-    /// - Parameter command: the command that lists what the call makes.
-    func askForSecret(_ route: AdminRoute, body: JSONObject, listedBy command: String) async throws -> JSONObject {
+    /// - Parameters:
+    ///   - thing: what the call makes, such as "webhook".
+    ///   - command: the command that lists these things.
+    func askForSecret(
+        _ route: AdminRoute, body: JSONObject, ofA thing: String, listedBy command: String
+    ) async throws -> JSONObject {
         do {
             return try await ask(route, body: body)
         } catch let failure as CommandFailure where failure.kind == .impossible {
             throw CommandFailure(
                 .impossible,
-                "\(failure). If `\(command)` shows it all the same, remove it: nobody has its secret")
+                "\(failure). The service may have made the \(thing) all the same: if `\(command)` shows it, remove it, because its secret "
+                    + "was not shown")
         }
     }
 

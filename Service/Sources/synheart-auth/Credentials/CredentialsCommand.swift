@@ -58,7 +58,7 @@ struct CredentialsCommand: AsyncParsableCommand {
             ])
             if let body { members["body"] = .string(body) }
             let created = try await administration.askForSecret(
-                .createCredential, body: members, listedBy: "credentials list")
+                .createCredential, body: members, ofA: "credential", listedBy: "credentials list")
             do throws(CommandFailure) {
                 try output.show(created)
                 try StandardOutput.synchronize()

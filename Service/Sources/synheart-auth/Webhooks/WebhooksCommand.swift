@@ -60,7 +60,7 @@ struct WebhooksCommand: AsyncParsableCommand {
             ])
             if !events.isEmpty { members["events"] = .array(events.map { .string($0) }) }
             let added = try await administration.askForSecret(
-                .addWebhook, body: members, listedBy: "webhooks list")
+                .addWebhook, body: members, ofA: "webhook", listedBy: "webhooks list")
             do throws(CommandFailure) {
                 try output.show(added)
                 try StandardOutput.synchronize()

@@ -75,6 +75,21 @@ import Testing
         }
     }
 
+    @Test func `a credential for one app learns no other app's id`() async throws {
+        try await TestServer.with { server in
+            let (admin, viewer) = (
+                try await server.credential(.admin), try await server.credential(.viewer, apps: [TestServer.appID])
+            )
+            var other = TestServer.record
+            other["app_id"] = "com.example.other"
+            #expect(try await server.administer("POST", "/apps", admin, body: .object(other)).status == 201)
+            for app in ["com.example.other", "com.example.nowhere"] as [JSONValue] {
+                let asked = try await Self.call(server, viewer) { $0["signature"] = ["token_audiences": [app]] }
+                #expect(asked.status == 200, "\(asked.text)")
+            }
+        }
+    }
+
     @Test func `the first page tells which of the counted requests another record would refuse`() async throws {
         try await TestServer.with { server in
             let viewer = try await server.credential(.viewer, apps: [TestServer.appID])

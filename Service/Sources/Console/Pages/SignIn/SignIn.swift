@@ -36,8 +36,9 @@ enum SignIn {
     /// Redirects a person to the sign-in page, which leads back to the requested page. For a form, the sign-in page says that
     /// nothing was changed.
     static func redirect(from request: PageRequest) -> PageAnswer {
-        let isForm = request.method == "POST"
-        let isPage = isForm || request.path != PageRequest.base || request.isReadFromElsewhere
+        let isForm = request.method == "POST" && request.path != PageRequest.base + signOutPath
+        let isPage =
+            isForm || request.method != "POST" && (request.path != PageRequest.base || request.isReadFromElsewhere)
         let query = isForm ? [] : request.query.all.map { ($0.name, Optional($0.value)) }
         let asked = request.path + PagePath.query(query)
         return PageAnswer(
