@@ -150,9 +150,9 @@ let package = Package(
         room(
             "RedisStores", ["AuthService", "RESP", bytes, contract, crypto, logging, nioCore, nioPosix, nioSSL],
             tests: [
-                helpers, "AuthService", "RESP", bytes, contract, "StoreConformance", crypto, logging, nioCore, nioPosix,
-                nioSSL,
-                x509, asn1,
+                helpers, "AuthService", "RESP", bytes, contract, "StoreConformance", "StoreServers", crypto, logging,
+                nioCore,
+                nioPosix, nioSSL, x509, asn1,
             ]),
 
         // What every HTTP client of this package begins with.
@@ -249,7 +249,7 @@ let package = Package(
                     asn1, nioPosix,
                     .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 ] + httpClient, swiftSettings: settings),
-            // The servers that tests start: PostgreSQL.
+            // PostgreSQL for tests, and ports for all servers that tests start.
             .target(name: "StoreServers", path: "Tests/StoreServers", swiftSettings: settings),
             // The SDK in a process that dies at given points; IntegrationTests start it.
             .target(name: "CCrashPoints", path: "Tests/CCrashPoints"),

@@ -15,11 +15,12 @@ import sys
 
 import charts
 import figures
-from load import HERE, Processes, Service, free_port, processor_time, ready, say, wrk
+from load import HERE, Processes, Service, processor_time, ready, say, wrk
 
-sys.path.insert(0, str(HERE.parent / "gateways"))
+sys.path[:0] = [str(HERE.parent), str(HERE.parent / "gateways")]
 
 from check import Gateway  # noqa: E402
+from ports import free_port  # noqa: E402
 
 BACKEND = """
 worker_processes 1;

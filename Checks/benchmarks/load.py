@@ -4,7 +4,6 @@ import contextlib
 import os
 import pathlib
 import re
-import socket
 import subprocess
 import sys
 import tempfile
@@ -108,11 +107,6 @@ def processor_time(*roots):
         total += times.get(pid, 0)
         waiting += children.get(pid, [])
     return total / os.sysconf("SC_CLK_TCK")
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
 
 
 def say(text):

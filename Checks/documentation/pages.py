@@ -18,7 +18,6 @@ import os
 import pathlib
 import re
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -28,6 +27,10 @@ import time
 from machine import DOCC, MACHINES, Machine, parts
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "Checks"))
+
+from ports import free_port  # noqa: E402
+
 # How many outputs each page shows, at least.
 PAGES = {"app": 4, "backend": 6, "operate": 8, "coming-from-devicecheck": 3, "tokens": 3, "FirstHour": 7,
          "RollOut": 9, "IncidentsOfDevices": 13, "IncidentsOfKeys": 9, "IncidentsOfMachines": 11, "RotatingSecrets": 9,
@@ -95,11 +98,6 @@ def matches(expected, output):
     return re.fullmatch(pattern(expected), output) is not None
 
 
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return str(listener.getsockname()[1])
-
-
 class Shell:
     """One bash. It reads a page's blocks, and processes that they start in the background stay. `command` may start it elsewhere,
     where the folder is called `place`.
@@ -159,7 +157,7 @@ def follow(name, binary):
     text = path(name).read_text()
     if MACHINES.joinpath(name).is_dir():
         return sum(follow_on_machine(name, binary, script, part) for script, part in parts(name, text))
-    ports = {port: free_port() for port in PORTS}
+    ports = {port: str(free_port()) for port in PORTS}
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         shell = Shell(folder, environment(folder) | {
             "SYNHEART_AUTH_PORT": ports["8080"], "SYNHEART_AUTH_OPERATIONS_PORT": ports["9464"]})
@@ -180,7 +178,7 @@ def follow(name, binary):
 def follow_on_machine(name, binary, script, part):
     """Runs the blocks of a part of an operators' page, on a machine of its own."""
     with tempfile.TemporaryDirectory(prefix="m", dir="/tmp", ignore_cleanup_errors=True) as folder:
-        machine = Machine(folder, binary, script, {port: free_port() for port in PORTS})
+        machine = Machine(folder, binary, script, {port: str(free_port()) for port in PORTS})
         if machine.command is None:
             print(f"{script.stem} of {name}: this system mounts no small disk; its commands were not run", flush=True)
             return sum(language == "text" for language, _ in blocks(part))

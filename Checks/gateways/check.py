@@ -22,10 +22,11 @@ import time
 import uuid
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "interop"))
+sys.path[:0] = [str(HERE.parent), str(HERE.parent / "interop")]
 
 from openapi_check import APP, Client, Device, Document, Service  # noqa: E402
-from parts import Answer, Backend, Phone, Wire, end, free_port  # noqa: E402
+from parts import Answer, Backend, Phone, Wire, end  # noqa: E402
+from ports import free_port  # noqa: E402
 from third_client import Key, b64, content_digest, signature_base, signature_parameters  # noqa: E402
 
 OBSERVED, ASSERTING, STAGING = f"{APP}.observed", f"{APP}.asserting", f"{APP}.staging"

@@ -10,11 +10,6 @@ import h2.connection
 import h2.events
 
 
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
-
-
 def end(process):
     """Ends a process. One that does not end in time is killed, and is an error."""
     process.terminate()

@@ -17,20 +17,20 @@ import os
 import pathlib
 import platform
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "interop"))
+sys.path[:0] = [str(HERE.parent), str(HERE.parent / "interop")]
 
 from cryptography.hazmat.primitives import hashes, serialization  # noqa: E402
 from cryptography.hazmat.primitives.asymmetric import ec  # noqa: E402
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature  # noqa: E402
 
 from openapi_check import Client, Device, Document  # noqa: E402
+from ports import free_port  # noqa: E402
 
 FAKETIME = f"/usr/lib/{platform.machine()}-linux-gnu/faketime/libfaketimeMT.so.1"
 AUDIENCE, OTHER_AUDIENCE = "https://api.example.com", "https://other.example.com"
@@ -158,11 +158,6 @@ class Program:
         if not self.process.stdin.closed:
             self.process.stdin.close()
             self.process.wait(timeout=30)
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
 
 
 def encoded(data):

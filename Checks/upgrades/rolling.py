@@ -10,7 +10,6 @@ import pathlib
 import re
 import secrets
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -18,17 +17,13 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 TOP = HERE.parents[1]
-sys.path.insert(0, str(HERE.parent / "interop"))
+sys.path[:0] = [str(HERE.parent), str(HERE.parent / "interop")]
 
 from load import Fleet  # noqa: E402
+from ports import free_port  # noqa: E402
 
 APP = "com.example.rolling"
 PAGE = TOP / "Service/Sources/AuthServer/AuthServer.docc/Upgrades.md"
-
-
-def free_port(host):
-    with socket.create_server((host, 0)) as listener:
-        return listener.getsockname()[1]
 
 
 def await_true(condition, what, seconds=30):

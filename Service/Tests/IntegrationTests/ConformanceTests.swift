@@ -82,7 +82,7 @@ import Testing
     @Test func `a URL without a service, an unknown app, and cases that cannot be played end with exit code 2`()
         async throws
     {
-        let port = try PostgreSQLServer.freePort()
+        let port = try LoopbackPort.reserve()
         let installation = try await ConformanceInstallation(in: folder)
         let url = installation.service.publicURL
         let gone = try await installation.run("http://127.0.0.1:\(port)")

@@ -1,6 +1,7 @@
 import AuthContract
 import AuthService
 import RESP
+import StoreServers
 import Testing
 
 @testable import RedisStores
@@ -38,7 +39,7 @@ struct DiagnosisTests {
     }
 
     @Test func `a closed port is told in plain words`() async throws {
-        let finding = try #require(await RedisStores.diagnose("redis://127.0.0.1:\(try RedisServer.freePort())").first)
+        let finding = try #require(await RedisStores.diagnose("redis://127.0.0.1:\(try LoopbackPort.reserve())").first)
         #expect(finding.check == "redis_connection" && finding.sentence.contains("nothing listens there"))
         #expect(!finding.sentence.contains("NIO") && !finding.sentence.contains("errno"), "\(finding.sentence)")
     }
@@ -73,7 +74,7 @@ struct DiagnosisTests {
 
     @Test func `a wrong URL, a closed port and a Cluster's node are failures`() async throws {
         #expect(levels(await RedisStores.diagnose("http://host")) == ["redis_url": .failure])
-        let port = try RedisServer.freePort()
+        let port = try LoopbackPort.reserve()
         #expect(levels(await RedisStores.diagnose("redis://127.0.0.1:\(port)")) == ["redis_connection": .failure])
         #expect(
             levels(await RedisStores.diagnose("redis+sentinel://127.0.0.1:\(port)/m")) == ["redis_connection": .failure]

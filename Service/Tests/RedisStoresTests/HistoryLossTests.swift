@@ -2,6 +2,7 @@ import AuthContract
 import AuthService
 import Foundation
 import RESP
+import StoreServers
 import Testing
 
 @testable import RedisStores
@@ -197,11 +198,11 @@ struct HistoryLossTests {
         let request = SampleRequest()
         #expect(try await stores.claim(request) == .claimed)
         // No server listens on that port, so no data change, but clients may have used another master meanwhile.
-        try await server.command("REPLICAOF", "127.0.0.1", "\(try RedisServer.freePort())")
+        try await server.command("REPLICAOF", "127.0.0.1", "\(try LoopbackPort.reserve())")
         try await server.command("REPLICAOF", "NO", "ONE")
         try await eventually("the loss is found") { (try? await stores.claim(request))?.isHistoryLost == true }
         // A node that starts later finds the change in the server's ids.
-        try await server.command("REPLICAOF", "127.0.0.1", "\(try RedisServer.freePort())")
+        try await server.command("REPLICAOF", "127.0.0.1", "\(try LoopbackPort.reserve())")
         await stores.close()
         try await server.command("REPLICAOF", "NO", "ONE")
         let before = try await server.command("HGET", "synheart-auth:{0}:epoch", "id").text

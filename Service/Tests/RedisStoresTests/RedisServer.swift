@@ -7,6 +7,7 @@ import NIOCore
 import NIOPosix
 import NIOSSL
 import RESP
+import StoreServers
 import Testing
 
 @testable import RedisStores
@@ -55,7 +56,8 @@ final class RedisServer: Sendable {
         _ arguments: [String] = [], port: Int? = nil, settings: ConnectionSettings = ConnectionSettings(),
         environment: [String: String] = [:], answers: Bool = true
     ) async throws -> RedisServer {
-        let server = try RedisServer(port: port ?? freePort(), arguments, settings, environment)
+        let server = try RedisServer(
+            port: port ?? LoopbackPort.reserve(hasClusterBus: true), arguments, settings, environment)
         try await server.launch(waiting: answers)
         return server
     }
@@ -94,27 +96,30 @@ final class RedisServer: Sendable {
         if !environment.isEmpty {
             process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         }
-        process.standardOutput = FileHandle(forWritingAtPath: "/dev/null")
-        process.standardError = FileHandle(forWritingAtPath: "/dev/null")
+        let log = folder.path + ".log"
+        FileManager.default.createFile(atPath: log, contents: nil)
+        defer { try? FileManager.default.removeItem(atPath: log) }
+        process.standardOutput = FileHandle(forWritingAtPath: log)
+        process.standardError = process.standardOutput
         try process.run()
         self.process.withLock { $0 = UncheckedProcess(process: process) }
         guard waiting else { return }
         try await eventually("redis-server on port \(port) answers") {
+            guard process.isRunning else {
+                let text = (try? String(contentsOfFile: log, encoding: .utf8)) ?? ""
+                throw TestFailure("redis-server on port \(self.port) ended: \(text)")
+            }
             guard let connection = try? await RedisConnection.open(self.endpoint, self.settings) else { return false }
             defer { connection.close(because: StoreError(.unavailable, "done")) }
             if self.arguments.contains("--sentinel") {
                 return (try? await connection.require(RESPCommand("PING"))) != nil
             }
             guard let serverInfo = try? await ServerInfo(of: connection) else { return false }
-            // Another server may have taken the port first.
-            guard serverInfo.info["process_id"] == self.identifier.map({ "\($0)" }) else {
-                throw TestFailure("another server has port \(self.port)")
-            }
             return !serverInfo.isLoading
         }
     }
 
-    var identifier: Int32? { process.withLock { $0?.process.processIdentifier } }
+    private var identifier: Int32? { process.withLock { $0?.process.processIdentifier } }
 
     func signal(_ signal: Int32) {
         if let identifier { Foundation.kill(identifier, signal) }
@@ -142,8 +147,6 @@ final class RedisServer: Sendable {
         return try await connection.require(RESPCommand(words))
     }
 
-    private static let given = Locked<Set<Int>>([])
-
     /// Runs redis-cli to its end.
     static func cli(_ arguments: [String]) async throws {
         let process = Process()
@@ -157,24 +160,6 @@ final class RedisServer: Sendable {
             do { try process.run() } catch { continuation.resume(throwing: error) }
         }
         guard status == 0 else { throw TestFailure("redis-cli ended with \(status)") }
-    }
-
-    static func freePort() throws -> Int {
-        let socket = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        defer { close(socket) }
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = inet_addr("127.0.0.1")
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let bound = withUnsafeMutablePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-                bind(socket, address, length) == 0 && getsockname(socket, address, &length) == 0
-            }
-        }
-        let port = Int(UInt16(bigEndian: address.sin_port))
-        guard bound else { throw TestFailure("no free port") }
-        // A Cluster's bus port is the port + 10,000. No two tests get the same port.
-        return port < 50_000 && given.withLock({ $0.insert(port).inserted }) ? port : try freePort()
     }
 }
 

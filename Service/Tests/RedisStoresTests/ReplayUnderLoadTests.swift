@@ -3,6 +3,7 @@ import AuthService
 import Bytes
 import Foundation
 import RESP
+import StoreServers
 import Testing
 
 @testable import RedisStores
@@ -51,7 +52,7 @@ struct ReplayUnderLoadTests {
                 await #expect(throws: (any Error).self) { try await nodes[0].replay.claim(SampleRequest()) }
                 server.signal(SIGCONT)
             case .brieflyAReplica:
-                try await server.command("REPLICAOF", "127.0.0.1", "\(try RedisServer.freePort())")
+                try await server.command("REPLICAOF", "127.0.0.1", "\(try LoopbackPort.reserve())")
                 try await server.command("REPLICAOF", "NO", "ONE")
             }
             let before = refused.withLock { $0 }

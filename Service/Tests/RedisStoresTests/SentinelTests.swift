@@ -2,6 +2,7 @@ import AuthContract
 import AuthService
 import Foundation
 import RESP
+import StoreServers
 import Testing
 
 @testable import RedisStores
@@ -21,7 +22,7 @@ struct SentinelTests {
                 (try await replica.command("INFO", "replication").text ?? "").contains("master_link_status:up")
             }
             for _ in 0..<3 {
-                let (port, folder) = (try RedisServer.freePort(), try TemporaryFolder())
+                let (port, folder) = (try LoopbackPort.reserve(), try TemporaryFolder())
                 let file = folder.path + "/sentinel.conf"
                 try """
                 port \(port)

@@ -4,6 +4,7 @@ import Crypto
 import Foundation
 import NIOSSL
 import RESP
+import StoreServers
 import SwiftASN1
 import Testing
 import X509
@@ -50,7 +51,7 @@ struct TLSTests {
         }
 
         func server(_ users: [String] = []) async throws -> RedisServer {
-            let port = try RedisServer.freePort()
+            let port = try LoopbackPort.reserve()
             return try await RedisServer.start(
                 [
                     "--port", "0", "--tls-port", "\(port)", "--tls-cert-file", "\(folder.path)/server.pem",

@@ -41,7 +41,7 @@ package final class PostgreSQLServer: Sendable {
             throw Unusable(description: "PostgreSQL 15 or newer is not installed: run scripts/prepare postgresql")
         }
         folder = FileManager.default.temporaryDirectory.appendingPathComponent("postgresql-\(UUID())").path
-        port = try Self.freePort()
+        port = try LoopbackPort.reserve()
         try FileManager.default.createDirectory(
             atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o755])
         try Self.own(folder)
@@ -217,23 +217,6 @@ package final class PostgreSQLServer: Sendable {
         try handle.seekToEnd()
         try handle.write(contentsOf: Data(text.utf8))
         try handle.close()
-    }
-
-    /// A port on which no process listens now.
-    package static func freePort() throws -> Int {
-        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        defer { close(descriptor) }
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let isBound = withUnsafeMutablePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(descriptor, $0, length) == 0 && getsockname(descriptor, $0, &length) == 0
-            }
-        }
-        guard isBound else { throw Unusable(description: "there is no free port") }
-        return Int(UInt16(bigEndian: address.sin_port))
     }
 }
 

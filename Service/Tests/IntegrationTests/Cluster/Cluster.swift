@@ -53,7 +53,7 @@ final class Cluster: Sendable {
         }
         redis =
             if let sentinels { sentinels.master } else if hasRedis {
-                try await RedisProcess(port: PostgreSQLServer.freePort())
+                try await RedisProcess(port: LoopbackPort.reserve())
             } else { nil }
         var stores = ["--postgresql", Self.url(database, [postgresql, replica].compactMap { $0?.port })]
         if let address = sentinels?.url ?? redis?.url { stores += ["--redis", address] }

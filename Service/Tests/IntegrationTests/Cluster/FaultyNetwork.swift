@@ -28,7 +28,7 @@ final class FaultyNetwork: @unchecked Sendable {
     /// Listens on a free loopback port, and connects each client to `target`.
     init(to target: Int) throws {
         self.target = target
-        let free = try PostgreSQLServer.freePort()
+        let free = try LoopbackPort.reserve()
         port = free
         listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         var reuse: Int32 = 1

@@ -35,7 +35,7 @@ import Testing
 
     @Test func `two nodes with two Redis servers do not work side by side`() async throws {
         let cluster = try await Cluster()
-        let other = try await RedisProcess(port: PostgreSQLServer.freePort())
+        let other = try await RedisProcess(port: LoopbackPort.reserve())
         let nodes = [try await cluster.node(redis: cluster.redis), try await cluster.node(redis: other)]
         let clients = try await cluster.load(nodes) {
             try await Task.sleep(for: .seconds(20))
@@ -112,7 +112,7 @@ import Testing
     @Test(.enabled(if: hasTime)) func `two Redis servers are exchanged by an operator`() async throws {
         let cluster = try await Cluster()
         let redis = try #require(cluster.redis)
-        let other = try await RedisProcess(port: PostgreSQLServer.freePort())
+        let other = try await RedisProcess(port: LoopbackPort.reserve())
         let first = [try await cluster.node(redis: redis), try await cluster.node(redis: other)]
         let nodes = Nodes(first, of: cluster)
         let clients = try await cluster.load(first) {

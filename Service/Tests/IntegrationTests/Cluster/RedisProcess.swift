@@ -90,12 +90,12 @@ struct Sentinels: Sendable {
     private let watchers: [RedisProcess]
 
     init() async throws {
-        master = try await RedisProcess(port: PostgreSQLServer.freePort())
+        master = try await RedisProcess(port: LoopbackPort.reserve())
         replica = try await RedisProcess(
-            port: PostgreSQLServer.freePort(), arguments: ["--replicaof", "127.0.0.1", String(master.port)])
+            port: LoopbackPort.reserve(), arguments: ["--replicaof", "127.0.0.1", String(master.port)])
         var watchers: [RedisProcess] = []
         for _ in 0..<3 {
-            watchers.append(try await RedisProcess(port: PostgreSQLServer.freePort(), watching: master))
+            watchers.append(try await RedisProcess(port: LoopbackPort.reserve(), watching: master))
         }
         self.watchers = watchers
         while try await !areReady() { try await Task.sleep(for: .milliseconds(50)) }

@@ -33,7 +33,7 @@ struct ConformanceInstallation: Sendable {
         credential = try #require(try JSONValue(parsing: created.output).object?["credential"]?.string)
         let file = folder.url.appendingPathComponent("credential")
         try credential.write(to: file, atomically: true, encoding: .utf8)
-        let port = try PostgreSQLServer.freePort()
+        let port = try LoopbackPort.reserve()
         service = try await fixture.start(
             port: port,
             environment: hasOrigin ? ["SYNHEART_AUTH_PUBLIC_ORIGIN": "http://127.0.0.1:\(port)"] : [:])

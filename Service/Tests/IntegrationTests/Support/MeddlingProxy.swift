@@ -36,7 +36,7 @@ final class MeddlingProxy: Sendable {
 
     /// Listens on a free port.
     init(_ handle: @escaping @Sendable (ProxiedRequest) async -> ProxiedAnswer) throws {
-        port = try PostgreSQLServer.freePort()
+        port = try LoopbackPort.reserve()
         listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         var reuse: Int32 = 1
         setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &reuse, socklen_t(MemoryLayout<Int32>.size))

@@ -1,0 +1,54 @@
+import Foundation
+import Synchronization
+
+/// Ports of 127.0.0.1 for the servers that tests start.
+package enum LoopbackPort {
+    private static let kept = Mutex<[Int32]>([])
+
+    /// Reserves a free port until this process ends.
+    ///
+    /// A port that was only free a moment ago may be the source port of any connection when the server binds it. So a socket
+    /// stays bound to it without listening: the system then gives the port to nobody who asks for a free one, and servers bind
+    /// it all the same, because they set `SO_REUSEADDR`.
+    /// - Parameter hasClusterBus: whether the port plus 10,000 is reserved as well, on which a node of a Redis Cluster listens.
+    /// - Throws: `PostgreSQLServer.Unusable` if there is none.
+    package static func reserve(hasClusterBus: Bool = false) throws -> Int {
+        for _ in 0..<100 {
+            guard let (descriptor, port) = bound(to: 0) else { break }
+            if hasClusterBus {
+                guard port + 10_000 <= UInt16.max, let (bus, _) = bound(to: port + 10_000) else {
+                    close(descriptor)
+                    continue
+                }
+                kept.withLock { $0.append(bus) }
+            }
+            kept.withLock { $0.append(descriptor) }
+            return port
+        }
+        throw PostgreSQLServer.Unusable(description: "there is no free port")
+    }
+
+    /// A socket that has a port for itself; for port 0 the system chooses.
+    private static func bound(to port: Int) -> (descriptor: Int32, port: Int)? {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = in_port_t(port).bigEndian
+        address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let isBound = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(descriptor, $0, length) == 0 && getsockname(descriptor, $0, &length) == 0
+            }
+        }
+        // Only now: until here, another process's reservation refuses it.
+        var reuse: Int32 = 1
+        guard isBound,
+            setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &reuse, socklen_t(MemoryLayout<Int32>.size)) == 0
+        else {
+            close(descriptor)
+            return nil
+        }
+        return (descriptor, Int(in_port_t(bigEndian: address.sin_port)))
+    }
+}
