@@ -128,13 +128,15 @@ let package = Package(
                 logging,
             ],
             tests: [
-                helpers, bytes, contract, json, "StoreConformance", testKit, "AttestationInspection", "Verification",
-                crypto, x509, asn1,
+                helpers, bytes, contract, json, "ServiceTestHelpers", "StoreConformance", testKit,
+                "AttestationInspection", "Verification", crypto, x509, asn1,
             ]),
         room("StoreConformance", ["AuthService", contract, json, crypto], tests: ["AuthService"]),
         room(
             "SQLiteStores", ["AuthService", bytes, contract, json, crypto, grdb, sqlite, logging, atomics, system],
-            tests: [helpers, "AuthService", bytes, contract, json, "StoreConformance", crypto, grdb]),
+            tests: [
+                helpers, "AuthService", bytes, contract, json, "ServiceTestHelpers", "StoreConformance", crypto, grdb,
+            ]),
 
         // The stores of a deployment with several nodes: PostgreSQL keeps everything; Redis can keep the data that lives for
         // minutes.
@@ -142,7 +144,8 @@ let package = Package(
         room(
             "PostgreSQLStores", ["AuthService", "CPostgreSQL", bytes, contract, json, logging],
             tests: [
-                helpers, "AuthService", bytes, contract, "StoreConformance", "StoreServers", "CPostgreSQL", crypto,
+                helpers, "AuthService", bytes, contract, "StoreConformance", "ServiceTestHelpers", "CPostgreSQL",
+                crypto,
                 x509, asn1,
                 logging,
             ]),
@@ -150,7 +153,8 @@ let package = Package(
         room(
             "RedisStores", ["AuthService", "RESP", bytes, contract, crypto, logging, nioCore, nioPosix, nioSSL],
             tests: [
-                helpers, "AuthService", "RESP", bytes, contract, "StoreConformance", "StoreServers", crypto, logging,
+                helpers, "AuthService", "RESP", bytes, contract, "StoreConformance", "ServiceTestHelpers", crypto,
+                logging,
                 nioCore,
                 nioPosix, nioSSL, x509, asn1,
             ]),
@@ -169,8 +173,8 @@ let package = Package(
             ] + httpClient,
             tests: [
                 helpers, "AuthService", bytes, contract, appAttest, playIntegrity, keyAttestation, json,
-                "StoreConformance",
-                testKit, crypto, cryptoExtras, x509, logging, hummingbirdRouter,
+                "ServiceTestHelpers", "StoreConformance", testKit, crypto, cryptoExtras, x509, logging,
+                hummingbirdRouter,
             ] + hummingbird,
             testResources: [.copy("Vectors")]),
 
@@ -206,11 +210,8 @@ let package = Package(
             ["AuthService", "Verification", bytes, contract, json, crypto, logging, tracing, nioSSL, nioPosix, yams]
                 + hummingbird,
             tests: [
-                tracing,
-                "AuthService", "Verification", bytes, contract, keyAttestation, playIntegrity, json, testKit,
-                "StoreConformance",
-                crypto, asn1, x509, logging, nioPosix,
-                nioSSL,
+                tracing, "AuthService", "Verification", bytes, contract, keyAttestation, playIntegrity, json, testKit,
+                "ServiceTestHelpers", "StoreConformance", crypto, asn1, x509, logging, nioPosix, nioSSL,
             ] + hummingbird),
 
         // Pages for people on the operations listener. They only call the admin API.
@@ -249,8 +250,10 @@ let package = Package(
                     asn1, nioPosix,
                     .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 ] + httpClient, swiftSettings: settings),
-            // PostgreSQL for tests, and ports for all servers that tests start.
-            .target(name: "StoreServers", path: "Tests/StoreServers", swiftSettings: settings),
+            // What tests of several rooms use: a server of PostgreSQL, ports, the lines of a log.
+            .target(
+                name: "ServiceTestHelpers", dependencies: [bytes, logging], path: "Tests/ServiceTestHelpers",
+                swiftSettings: settings),
             // The SDK in a process that dies at given points; IntegrationTests start it.
             .target(name: "CCrashPoints", path: "Tests/CCrashPoints"),
             .executableTarget(
@@ -265,7 +268,7 @@ let package = Package(
                 dependencies: [
                     helpers, "synheart-auth", "SoftwareDevice", sdk, testKit, "AuthServer",
                     "AuthService",
-                    "SQLiteStores", "StoreServers", bytes, contract, json, crypto, logging, grdb, asn1, x509,
+                    "SQLiteStores", "ServiceTestHelpers", bytes, contract, json, crypto, logging, grdb, asn1, x509,
                 ],
                 swiftSettings: settings),
         ],

@@ -2,6 +2,7 @@ import AuthContract
 import AuthService
 import Foundation
 import PlayIntegrity
+import ServiceTestHelpers
 import StrictJSON
 import Testing
 
@@ -116,12 +117,12 @@ import class Bytes.Locked
         try await GoogleUnderTest.run { test async throws in
             let denied = #"{"error":{"code":403,"message":"…","status":"PERMISSION_DENIED"}}"#
             func explanations() -> Int {
-                test.log.withLock { $0.count { $0.contains("linked to the app in Play Console") } }
+                test.log.all.count { $0.text.contains("linked to the app in Play Console") }
             }
             test.google.decodeScript.then(.text(403, denied), .text(403, denied))
             for _ in 0..<2 { #expect(try await test.decode() == .couldNotCheck(.projectNotLinked)) }
             #expect(explanations() == 1)
-            #expect(test.log.withLock { $0.contains { $0.contains("verifier@example-project") } })
+            #expect(test.log.all.contains { $0.text.contains("verifier@example-project") })
             #expect(try await test.decode() == Self.good)
             test.google.decodeScript.then(.text(403, denied))
             #expect(try await test.decode() == .couldNotCheck(.projectNotLinked))
@@ -207,7 +208,7 @@ import class Bytes.Locked
             #expect(try await test.decode() == .couldNotCheck(.unauthenticated))
             #expect(try await test.decode() == .couldNotCheck(.unauthenticated))
             #expect(test.service.received.count == 1)
-            #expect(test.log.withLock { $0.contains { $0.contains("invalid_grant") } })
+            #expect(test.log.all.contains { $0.text.contains("invalid_grant") })
             test.google.clock.advance(30)
             #expect(try await test.decode() == Self.good)
         }

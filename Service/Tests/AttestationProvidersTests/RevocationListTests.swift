@@ -21,7 +21,6 @@ import class Bytes.Locked
         let clock: ManualClock
         let http: ProviderHTTP
         let folder: TemporaryFolder
-        let log: Locked<[String]>
 
         var source: String { service.url + "/attestation/status" }
 
@@ -31,7 +30,7 @@ import class Bytes.Locked
             adjust(&settings)
             return RevocationLists(
                 http: http, settings: settings, clock: clock, random: NoRandom(),
-                pause: Pauses(clock, limit: limit).pause, logger: .init(label: "test") { _ in LogRecorder(lines: log) })
+                pause: Pauses(clock, limit: limit).pause)
         }
     }
 
@@ -44,8 +43,7 @@ import class Bytes.Locked
             try await withHTTP { http in
                 try await body(
                     Subject(
-                        service: service, script: script, clock: clock, http: http, folder: try TemporaryFolder(),
-                        log: Locked([])))
+                        service: service, script: script, clock: clock, http: http, folder: try TemporaryFolder()))
             }
         }
     }

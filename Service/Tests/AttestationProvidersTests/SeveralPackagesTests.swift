@@ -4,6 +4,7 @@ import AuthService
 import Bytes
 import Foundation
 import PlayIntegrity
+import ServiceTestHelpers
 import Testing
 
 @testable import AttestationProviders
@@ -58,7 +59,7 @@ import Testing
         try await GoogleUnderTest.run { test async throws in
             for package in Self.packages.dropLast() { test.google.always(Self.denied, for: package) }
             for _ in 0..<3 { #expect(try await test.decode(for: Self.packages) == Self.good) }
-            let explanations = test.log.withLock { $0.filter { $0.contains("linked to the app in Play Console") } }
+            let explanations = test.log.all.map(\.text).filter { $0.contains("linked to the app in Play Console") }
             #expect(explanations.count == 2)
         }
     }

@@ -1,5 +1,5 @@
 import Foundation
-import StoreServers
+import ServiceTestHelpers
 import StrictJSON
 import Testing
 

@@ -2,7 +2,7 @@ import AuthContract
 import AuthService
 import Bytes
 import Foundation
-import StoreServers
+import ServiceTestHelpers
 import Testing
 
 @testable import PostgreSQLStores

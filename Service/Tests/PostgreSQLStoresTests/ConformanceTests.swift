@@ -1,6 +1,6 @@
 import AuthService
+import ServiceTestHelpers
 import StoreConformance
-import StoreServers
 import Testing
 
 @testable import PostgreSQLStores

@@ -1,6 +1,6 @@
 import AuthContract
 import AuthService
-import StoreServers
+import ServiceTestHelpers
 import Testing
 
 @testable import PostgreSQLStores

@@ -2,7 +2,7 @@ import AuthContract
 import AuthService
 import Bytes
 import Dispatch
-import StoreServers
+import ServiceTestHelpers
 import Testing
 
 @testable import PostgreSQLStores

@@ -1,7 +1,7 @@
 import AuthContract
 import AuthService
 import Bytes
-import StoreServers
+import ServiceTestHelpers
 import Testing
 
 @testable import PostgreSQLStores

@@ -3,8 +3,8 @@ import AuthService
 import Crypto
 import Foundation
 import Logging
+import ServiceTestHelpers
 import StoreConformance
-import StoreServers
 import Testing
 
 @testable import PostgreSQLStores

@@ -1,7 +1,7 @@
 import AuthContract
 import AuthService
+import ServiceTestHelpers
 import StoreConformance
-import StoreServers
 import Testing
 
 @testable import PostgreSQLStores

@@ -1,7 +1,7 @@
 import AuthService
 import Crypto
 import Foundation
-import StoreServers
+import ServiceTestHelpers
 import SwiftASN1
 import Testing
 import X509

@@ -1,5 +1,5 @@
 import AuthService
-import StoreServers
+import ServiceTestHelpers
 import Testing
 
 @testable import PostgreSQLStores

@@ -1,7 +1,7 @@
 import AuthContract
 import AuthService
 import RESP
-import StoreServers
+import ServiceTestHelpers
 import Testing
 
 @testable import RedisStores

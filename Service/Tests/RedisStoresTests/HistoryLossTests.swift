@@ -2,7 +2,7 @@ import AuthContract
 import AuthService
 import Foundation
 import RESP
-import StoreServers
+import ServiceTestHelpers
 import Testing
 
 @testable import RedisStores

@@ -7,7 +7,7 @@ import NIOCore
 import NIOPosix
 import NIOSSL
 import RESP
-import StoreServers
+import ServiceTestHelpers
 import Testing
 
 @testable import RedisStores

@@ -3,7 +3,7 @@ import AuthService
 import Bytes
 import Foundation
 import RESP
-import StoreServers
+import ServiceTestHelpers
 import Testing
 
 @testable import RedisStores

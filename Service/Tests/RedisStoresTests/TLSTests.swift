@@ -4,7 +4,7 @@ import Crypto
 import Foundation
 import NIOSSL
 import RESP
-import StoreServers
+import ServiceTestHelpers
 import SwiftASN1
 import Testing
 import X509

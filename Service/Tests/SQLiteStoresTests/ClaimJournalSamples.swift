@@ -57,25 +57,6 @@ struct JournalBench {
     }
 }
 
-/// Records the messages of a log.
-struct LogRecorder: LogHandler {
-    let lines: Locked<[String]>
-    var metadata: Logger.Metadata = [:]
-    var logLevel = Logger.Level.info
-
-    static func make() -> (Logger, Locked<[String]>) {
-        let lines = Locked<[String]>([])
-        return (Logger(label: "test") { _ in LogRecorder(lines: lines) }, lines)
-    }
-
-    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
-        get { metadata[key] }
-        set { metadata[key] = newValue }
-    }
-
-    func log(event: LogEvent) { lines.withLock { $0.append("\(event.level): \(event.message)") } }
-}
-
 extension ReplayStore {
     /// Makes claims for an arbitrary device: these stores do not separate devices.
     func claim(

@@ -2,6 +2,7 @@ import AuthContract
 import AuthService
 import Bytes
 import Foundation
+import ServiceTestHelpers
 import Testing
 
 @testable import SQLiteStores
@@ -32,20 +33,20 @@ struct JournalMaintenanceTests {
         bench.settings.segmentSeconds = 10
         bench.settings.retryInterval = .milliseconds(1)
         bench.settings.syncInterval = .milliseconds(1)
-        let (logger, lines) = LogRecorder.make()
-        let journal = try bench.open(logger: logger)
+        let lines = LogLines()
+        let journal = try bench.open(logger: lines.logger)
         for round in 1...2 {
             let obstacle = "\(bench.path)/claims-0000000000000000000\(round + 1)"
             try FileManager.default.createDirectory(atPath: obstacle, withIntermediateDirectories: false)
             let now = start + Int64(round) * 10
             #expect(try await journal.claim(bench.claims(), at: now) == .claimed)
-            await eventually { lines.withLock { $0.count } == round }
+            await eventually { lines.all.count == round }
             for _ in 0..<20 { await letMaintenanceWork() }
             try FileManager.default.removeItem(atPath: obstacle)
             try await beginSegment(UInt64(round) + 1, of: journal, at: now)
         }
         #expect(
-            lines.withLock { $0 }
+            lines.all.map { "\($0.level): \($0.message)" }
                 == [String](repeating: "error: a new segment of the claim journal cannot be made", count: 2))
         await journal.close()
     }

@@ -37,16 +37,22 @@ extension WebhookDeliveries {
     /// - Returns: whether there may be more to deliver at once.
     func advance(_ place: inout Place) async throws(StoreError) -> Bool {
         guard !Task.isCancelled, try await lease(&place) else { return false }
-        let webhook = place.webhook
         guard let earlierApps = place.earlierApps else {
-            place.resume(after: try await webhooks.deliveries(of: webhook.id))
-            place.earlierApps = try await webhooks.earlierApps(of: webhook, after: place.window.position)
+            place.resume(after: try await webhooks.deliveries(of: place.webhook.id))
+            place.earlierApps = try await webhooks.earlierApps(of: place.webhook, after: place.window.position)
             // The lease may need to be renewed.
             return true
         }
         let read = try await webhooks.audit.page(
             app: nil, device: nil, after: place.window.position, limit: WebhookWindow.size)
         let page = read.events
+        var webhook = place.webhook
+        webhook.failingSince = place.failingSince(at: webhooks.clock.now)
+        // After `resend` from 0, what is archived is not asked for.
+        if place.window.position > 0, let first = page.first?.sequence, first > place.window.position + 1 {
+            missed(place.window.position + 1..<first, of: webhook)
+            place.window.skip(to: first - 1)
+        }
         let foreign = Set(
             page.lazy.filter { recorded in
                 recorded.event.appID.flatMap { earlierApps[$0] }.map { recorded.sequence <= $0 } ?? false

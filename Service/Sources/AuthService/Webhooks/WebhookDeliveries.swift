@@ -19,6 +19,8 @@ public final class WebhookDeliveries: Sendable {
         var earlierApps: [AppID: Int64]?
         /// The number of attempts by event, for events after the position.
         private(set) var attempts: [Int64: Int64] = [:]
+        /// The time of the last attempt of any node; nil: there was none, or nobody knows.
+        private var lastAttempt: UnixTime?
         /// Deliveries that were not saved yet, oldest first: at most as many as are kept.
         private(set) var unsaved: [WebhookDelivery] = []
         /// Failed rounds in a row.
@@ -47,6 +49,15 @@ public final class WebhookDeliveries: Sendable {
 
         private mutating func count(_ delivery: WebhookDelivery) {
             attempts[delivery.sequence] = max(attempts[delivery.sequence] ?? 0, delivery.attempt)
+            lastAttempt = max(lastAttempt ?? delivery.at, delivery.at)
+        }
+
+        /// Since when the receiver fails. A time without attempts is left out, in which every node was stopped or the store did
+        /// not answer: otherwise events would be given up after a single attempt.
+        func failingSince(at now: UnixTime) -> UnixTime? {
+            guard let since = webhook.failingSince, let lastAttempt else { return webhook.failingSince }
+            let idle = now - lastAttempt
+            return idle > 2 * WebhookDeliveries.longestPause ? min(since + idle, now) : since
         }
 
         /// Records that the webhook was saved with all deliveries.
@@ -190,6 +201,15 @@ public final class WebhookDeliveries: Sendable {
             metadata: [
                 "webhook": "\(webhook.id)", "first": "\(first)", "events": "\(sequences.count)",
                 "reason": "\(webhook.failure ?? "")",
+            ])
+    }
+
+    /// Reports events that left the log before they were delivered.
+    func missed(_ sequences: Range<Int64>, of webhook: Webhook) {
+        logger.error(
+            "events were archived before a webhook got them",
+            metadata: [
+                "webhook": "\(webhook.id)", "first": "\(sequences.lowerBound)", "events": "\(sequences.count)",
             ])
     }
 

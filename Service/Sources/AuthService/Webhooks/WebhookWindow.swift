@@ -42,6 +42,9 @@ struct WebhookWindow: Sendable {
         }
     }
 
+    /// Moves the position to a later event.
+    mutating func skip(to position: Int64) { self.position = max(self.position, position) }
+
     /// Whether an event is given up after a failed attempt: it is at least as old as the retry period, and the first event after
     /// the position fails for that long.
     ///

@@ -49,27 +49,6 @@ final class Pauses: Sendable {
     }
 }
 
-/// Records all log lines.
-struct LogRecorder: LogHandler {
-    let lines: Locked<[String]>
-    var metadata: Logger.Metadata = [:]
-    var logLevel = Logger.Level.info
-
-    static func make() -> (Logger, Locked<[String]>) {
-        let lines = Locked<[String]>([])
-        return (Logger(label: "test") { _ in LogRecorder(lines: lines) }, lines)
-    }
-
-    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
-        get { metadata[key] }
-        set { metadata[key] = newValue }
-    }
-
-    func log(event: LogEvent) {
-        lines.withLock { $0.append("\(event.level): \(event.message) \(event.metadata ?? [:])") }
-    }
-}
-
 /// Runs the body with an HTTP client, and shuts the client down at the end.
 func withHTTP(_ body: (ProviderHTTP) async throws -> Void) async throws {
     let http = ProviderHTTP()

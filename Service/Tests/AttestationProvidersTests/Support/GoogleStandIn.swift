@@ -5,6 +5,7 @@ import Bytes
 import Crypto
 import CryptoExtras
 import Foundation
+import ServiceTestHelpers
 import StrictJSON
 import Testing
 
@@ -121,7 +122,7 @@ struct GoogleUnderTest {
     let service: StandIn
     let providers: GoogleProviders
     let pauses: Pauses
-    let log: Locked<[String]>
+    let log: LogLines
 
     static func run(
         _ settings: GoogleSettings = .patient, pause: (@Sendable (Duration) async throws -> Void)? = nil,
@@ -129,7 +130,7 @@ struct GoogleUnderTest {
     ) async throws {
         let google = try GoogleStandIn()
         var settings = settings
-        let (logger, log) = LogRecorder.make()
+        let log = LogLines()
         try await StandIn.run {
             google.answer($0)
         } _: { service in
@@ -138,7 +139,7 @@ struct GoogleUnderTest {
                 settings.playIntegrityURL = service.url
                 let providers = GoogleProviders(
                     http: http, lists: RevocationLists(http: http, clock: google.clock), settings: settings,
-                    clock: google.clock, random: NoRandom(), pause: pause ?? pauses.pause, logger: logger)
+                    clock: google.clock, random: NoRandom(), pause: pause ?? pauses.pause, logger: log.logger)
                 try await body(
                     GoogleUnderTest(google: google, service: service, providers: providers, pauses: pauses, log: log))
             }

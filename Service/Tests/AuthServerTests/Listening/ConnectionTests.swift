@@ -1,6 +1,7 @@
 import AuthContract
 import AuthService
 import Bytes
+import ServiceTestHelpers
 import StoreConformance
 import StrictJSON
 import Testing

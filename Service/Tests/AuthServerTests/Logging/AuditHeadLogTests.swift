@@ -2,6 +2,7 @@ import AuthContract
 import AuthService
 import Bytes
 import Logging
+import ServiceTestHelpers
 import StoreConformance
 import Testing
 

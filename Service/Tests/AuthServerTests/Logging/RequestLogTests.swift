@@ -2,6 +2,7 @@ import AuthContract
 import AuthService
 import Crypto
 import Foundation
+import ServiceTestHelpers
 import StoreConformance
 import StrictJSON
 import Testing

@@ -2,6 +2,7 @@ import AuthContract
 import AuthService
 import Crypto
 import Logging
+import ServiceTestHelpers
 import StrictJSON
 import Testing
 

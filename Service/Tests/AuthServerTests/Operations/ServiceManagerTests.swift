@@ -2,6 +2,7 @@
     import Bytes
     import Foundation
     import Glibc
+    import ServiceTestHelpers
     import Testing
 
     @testable import AuthServer

@@ -1,6 +1,7 @@
 @_spi(Service) import AuthContract
 import AuthService
 import Logging
+import ServiceTestHelpers
 import Testing
 
 @testable import AuthServer

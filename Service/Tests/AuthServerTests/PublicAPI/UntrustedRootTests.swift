@@ -4,6 +4,7 @@ import AuthService
 import Crypto
 import Foundation
 import Logging
+import ServiceTestHelpers
 import StoreConformance
 import StrictJSON
 import Testing

@@ -1,5 +1,6 @@
 import AuthContract
 import Bytes
+import ServiceTestHelpers
 import Testing
 import Tracing
 

@@ -1,5 +1,5 @@
 import Foundation
-import StoreServers
+import ServiceTestHelpers
 import Testing
 
 /// The stores of a cluster: one PostgreSQL and, optionally, its replica and one Redis. Starts nodes on them, and runs clients that

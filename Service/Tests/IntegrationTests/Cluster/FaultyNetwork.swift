@@ -1,5 +1,5 @@
 import Foundation
-import StoreServers
+import ServiceTestHelpers
 
 /// The network between nodes and one store: a proxy that withholds bytes, delays them, or closes connections.
 ///

@@ -1,7 +1,7 @@
 import AuthContract
 import Crypto
 import Foundation
-import StoreServers
+import ServiceTestHelpers
 import StrictJSON
 import Testing
 

@@ -1,6 +1,6 @@
 import Foundation
 import GRDB
-import StoreServers
+import ServiceTestHelpers
 import StrictJSON
 import Testing
 

@@ -1,5 +1,5 @@
 import Foundation
-import StoreServers
+import ServiceTestHelpers
 import Testing
 
 /// A redis-server for one test, in a temporary folder, controlled with redis-cli.

@@ -1,6 +1,6 @@
 import Bytes
 import Foundation
-import StoreServers
+import ServiceTestHelpers
 
 /// A request, as a proxy received or forwards it.
 struct ProxiedRequest: Sendable {

@@ -1,19 +1,23 @@
 import Bytes
-import Logging
+package import Logging
 
 /// Records all log lines.
-final class LogLines: Sendable {
-    struct Line: Sendable {
-        let level: Logger.Level
-        let message: String
-        let metadata: [String: String]
+package final class LogLines: Sendable {
+    package struct Line: Sendable {
+        package let level: Logger.Level
+        package let message: String
+        package let metadata: [String: String]
+
+        package var text: String { "\(level): \(message) \(metadata)" }
     }
 
     private let lines = Locked<[Line]>([])
 
-    var all: [Line] { lines.withLock { $0 } }
+    package init() {}
 
-    var logger: Logger {
+    package var all: [Line] { lines.withLock { $0 } }
+
+    package var logger: Logger {
         var logger = Logger(label: "test") { _ in Handler(lines: self.lines) }
         logger.logLevel = .trace
         return logger
