@@ -265,10 +265,12 @@ static void sends(synheart_auth *auth, const char *url, const char *directory) {
     SUCCEEDS(synheart_auth_allow_origin(auth, "http://127.0.0.1:1", &result), "{}");
     SUCCEEDS(synheart_auth_sign(auth, APP, &request, &result), "Signature");
     FAILS(synheart_auth_send(auth, APP, &request, &result, &answer, &count), SYNHEART_AUTH_NETWORK_ERROR);
-    SUCCEEDS(synheart_auth_allow_origin(auth, "http://example.com", &result), "{}");
-    request.url = "http://example.com/";
-    FAILS(synheart_auth_send(auth, APP, &request, &result, &answer, &count), SYNHEART_AUTH_SIGNING_FAILED);
-    FAILS(synheart_auth_allow_origin(auth, "example.com", &result), SYNHEART_AUTH_INVALID_ARGUMENT);
+    const char *refused[] = {"example.com", "http://example.com", "http://127.0.0.1.example.com:8080", "https://example.com/"};
+    for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++)
+        FAILS(synheart_auth_allow_origin(auth, refused[i], &result), SYNHEART_AUTH_INVALID_ARGUMENT);
+    SUCCEEDS(synheart_auth_allow_alias(auth, "https://auth.example.com", &result), "{}");
+    FAILS(synheart_auth_allow_alias(auth, "auth.example.com", &result), SYNHEART_AUTH_INVALID_ARGUMENT);
+    FAILS(synheart_auth_allow_alias(NULL, "https://auth.example.com", &result), SYNHEART_AUTH_INVALID_ARGUMENT);
 
     request.url = there;
     const char *headers[] = {"[]", "{\"A\":1}", "{\"A\":\"1\\r\\nB: 2\"}", "{\"\":\"1\"}", "{\"A\":\"1\"", "\xff",
@@ -285,6 +287,8 @@ static void sends(synheart_auth *auth, const char *url, const char *directory) {
         {.method = "GET", .url = NULL},
         {.method = "GET", .url = there, .body_length = 1},
         {.method = "GET", .url = there, .body = data, .body_length = -1},
+        {.method = "POST", .url = there, .body = data, .body_length = INT64_MAX},
+        {.method = "POST", .url = there, .body = data, .body_length = (int64_t)1 << 40},
         {.scheme = 2, .method = "GET", .url = there, .body = data, .body_length = 1, .body_file = "/dev/null"},
         {.method = "GET", .url = there, .deadline_ms = -1},
         {.method = "GET", .url = there, .maximum_answer = INT64_MAX},

@@ -72,8 +72,13 @@ class StandInService(http.server.BaseHTTPRequestHandler):
         pass
 
 
+class Server(http.server.ThreadingHTTPServer):
+    # Each request comes on a connection of its own, and by default only five may wait.
+    request_queue_size = 128
+
+
 def start():
-    return http.server.ThreadingHTTPServer(("127.0.0.1", 0), StandInService)
+    return Server(("127.0.0.1", 0), StandInService)
 
 
 if __name__ == "__main__":

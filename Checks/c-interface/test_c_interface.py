@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 import tempfile
@@ -442,6 +443,44 @@ class HostFace(unittest.TestCase):
         self.assertEqual(self.send("sign", method=b"GET", url=b"https://example.com/")[0], 0)
         self.assertEqual(self.call("is_registered", APP), (0, {"registered": True}))
 
+    def test_a_request_that_never_left_cannot_have_happened(self):
+        self.registered()
+        with socket.socket() as nobody:
+            nobody.bind(("127.0.0.1", 0))
+            origin = f"http://127.0.0.1:{nobody.getsockname()[1]}".encode()
+            self.assertEqual(self.call("allow_origin", origin), (0, {}))
+            status, error, _ = self.send("send", method=b"POST", url=origin + b"/", body=b"x", body_length=1)
+        self.assertEqual((status, error["may_have_happened"], error["recovery"]), (1, False, "retry"))
+
+    def test_a_damaged_record_can_be_reset_whatever_its_size(self):
+        self.software() or self.skipTest("a release build registers no software keys")
+        self.call("register_device", APP)
+        folder = self.directory.decode()
+        record = next(f"{folder}/{name}" for name in os.listdir(folder) if name.endswith(".json"))
+        with open(record, "wb") as file:
+            file.write(b"x" * 10_000_000)
+        self.assertEqual(self.call("reset_device_identity", APP, b"user_requested"), (0, {}))
+        self.assertEqual(self.call("register_device", APP)[1]["status"], "registered")
+
+    def test_a_storage_that_is_busy_is_to_be_tried_again(self):
+        busy = Host.from_buffer_copy(host)
+        busy.read_record, busy.write_record, busy.remove_record = load_t(lambda *_: 1), write_t(lambda *_: 3), delete_t(lambda *_: 0)
+        self.assertEqual(self.create(host=busy)[0], 0)
+        status, error = self.call("register_device", APP)
+        self.assertEqual((status, error["recovery"], "write_record" in error["message"]), (18, "retry", True))
+
+    def test_a_forked_process_is_told_so(self):
+        program = ("import ctypes as c, os, sys; lib = c.CDLL(sys.argv[1]); handle, result = c.c_void_p(), c.c_char_p()\n"
+                   "lib.synheart_auth_create(b'http://127.0.0.1:1', sys.argv[2].encode(), None, c.byref(handle), None)\n"
+                   "call = lambda: lib.synheart_auth_is_registered(handle, b'com.example.app', c.byref(result))\n"
+                   "print(call(), flush=True)\n"
+                   "if os.fork() == 0: print(call(), result.value.decode(), flush=True); os._exit(0)\n"
+                   "os.wait()")
+        output = subprocess.run([sys.executable, "-c", program, lib._name, self.directory.decode()], capture_output=True, text=True,
+                                timeout=60).stdout.splitlines()
+        self.assertEqual([line[:2].strip() for line in output], ["0", "15"])
+        self.assertIn("forked", output[1])
+
     def test_bad_arguments(self):
         self.assertEqual(self.create(b"http://example.com")[0], 15)
         self.assertEqual(self.create(b"\xff")[0], 101)
@@ -454,6 +493,8 @@ class HostFace(unittest.TestCase):
         self.assertEqual(self.call("rotate_key", APP, b"because")[0], 101)
         self.assertEqual(self.call("sign_request", APP, b"GET", b"/", None, i64(5))[0], 101)
         self.assertEqual(self.call("sign_request", APP, b"GET", b"/", b"x", i64(-1))[0], 101)
+        status, error = self.call("sign_request", APP, b"GET", b"/", b"x", i64(2**63 - 1))
+        self.assertEqual((status, error["recovery"], error["retryable"], error["may_have_happened"]), (101, "none", False, False))
         self.assertEqual(self.call("sign_request", APP, b"GET", b"/", None, i64(0))[0], 14)
         self.assertEqual(lib.synheart_auth_register_device(None, APP, None), 101)
         lib.synheart_auth_free(None)
@@ -477,7 +518,7 @@ class HostFace(unittest.TestCase):
             self.assertEqual((status, error["class"]), (3, "AttestationUnavailable"))
 
     def test_everything_goes_through_the_host_s_http_client(self):
-        sent = []
+        sent, answers = [], []
 
         def send(user, request, answer):
             request = request.contents
@@ -495,6 +536,7 @@ class HostFace(unittest.TestCase):
             self.assertEqual(lib.synheart_auth_http_answer_set(answer, status, b"{}", data, i64(len(data))), 101)
             self.assertEqual(lib.synheart_auth_http_answer_set(answer, status, text, data, i64(len(data))), 0)
             self.assertEqual(lib.synheart_auth_http_answer_set(answer, status, text, data, i64(len(data))), 101)
+            answers.append(answer)
             return 0
 
         released = threading.Event()
@@ -504,6 +546,9 @@ class HostFace(unittest.TestCase):
         self.assertEqual(self.call("set_transport", c.byref(table))[0], 0)
         self.assertEqual(self.call("register_device", APP)[1]["status"], "registered")
         self.assertEqual([url.rsplit("/", 1)[1] for _, url, _ in sent], ["challenge", "register"])
+        # After the callback has returned, nobody waits for its answer.
+        for answer in answers:
+            self.assertEqual(lib.synheart_auth_http_answer_set(answer, 200, None, None, i64(0)), 101)
         lib.synheart_auth_free(self.handle)
         self.handle = c.c_void_p()
         self.assertTrue(released.wait(30))

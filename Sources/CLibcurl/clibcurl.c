@@ -1,8 +1,10 @@
+#define _GNU_SOURCE
 #include "clibcurl.h"
 
 #include <curl/curl.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <time.h>
 
 const size_t clibcurl_abort = CURL_READFUNC_ABORT;
 
@@ -15,23 +17,57 @@ struct clibcurl_exchange {
     CURLcode error;
 };
 
+// Held for reading while a thread may be inside OpenSSL, which frees what it shares between connections when the process exits. From
+// then on it is held for writing, so that a thread of an exchange that still runs waits here and not in what was freed.
+static pthread_rwlock_t in_use;
+
+static void enter(void) { pthread_rwlock_rdlock(&in_use); }
+static void leave(void) { pthread_rwlock_unlock(&in_use); }
+
+static void process_exits(void) {
+    // A call that looks up a name may take longer. It is not in OpenSSL then.
+    struct timespec limit;
+    clock_gettime(CLOCK_REALTIME, &limit);
+    limit.tv_sec += 2;
+    pthread_rwlock_timedwrlock(&in_use, &limit);
+}
+
+// The host's code may wait for long, so it runs outside of the lock.
+
 static size_t take_line(char *bytes, size_t size, size_t count, void *context) {
     const clibcurl_request *request = &((clibcurl_exchange *)context)->request;
-    return request->take_line(request->context, (const uint8_t *)bytes, size * count);
+    leave();
+    size_t taken = request->take_line(request->context, (const uint8_t *)bytes, size * count);
+    enter();
+    return taken;
 }
 
 static size_t take_body(char *bytes, size_t size, size_t count, void *context) {
     const clibcurl_request *request = &((clibcurl_exchange *)context)->request;
-    return request->take_body(request->context, (const uint8_t *)bytes, size * count);
+    leave();
+    size_t taken = request->take_body(request->context, (const uint8_t *)bytes, size * count);
+    enter();
+    return taken;
 }
 
 static size_t give_body(char *bytes, size_t size, size_t count, void *context) {
     const clibcurl_request *request = &((clibcurl_exchange *)context)->request;
-    return request->give_body(request->context, (uint8_t *)bytes, size * count);
+    leave();
+    size_t given = request->give_body(request->context, (uint8_t *)bytes, size * count);
+    enter();
+    return given;
 }
 
 static bool started;
-static void start(void) { started = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK; }
+static void start(void) {
+    pthread_rwlockattr_t attributes;
+    started = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK && pthread_rwlockattr_init(&attributes) == 0
+        // Otherwise 128 busy threads would keep the exiting one waiting.
+        && pthread_rwlockattr_setkind_np(&attributes, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP) == 0
+        && pthread_rwlock_init(&in_use, &attributes) == 0
+        // Runs before what OpenSSL has registered during curl_global_init: the last one registered runs first.
+        && atexit(process_exits) == 0;
+}
 
 #define SET(option, value) (curl_easy_setopt(exchange->easy, option, value) == CURLE_OK)
 
@@ -63,9 +99,12 @@ clibcurl_exchange *clibcurl_open(const clibcurl_request *request) {
     clibcurl_exchange *exchange = started ? calloc(1, sizeof *exchange) : NULL;
     if (exchange == NULL) return NULL;
     exchange->request = *request;
+    enter();
     exchange->multi = curl_multi_init();
     exchange->easy = curl_easy_init();
-    if (exchange->multi != NULL && exchange->easy != NULL && configure(exchange)) {
+    bool is_ready = exchange->multi != NULL && exchange->easy != NULL && configure(exchange);
+    leave();
+    if (is_ready) {
         // curl has copied these.
         exchange->request.method = exchange->request.url = NULL;
         return exchange;
@@ -85,10 +124,11 @@ static clibcurl_state end(clibcurl_exchange *exchange, CURLcode error) {
     if (error == CURLE_OK) return clibcurl_done;
     long sent = 1;
     curl_easy_getinfo(exchange->easy, CURLINFO_REQUEST_SIZE, &sent);
-    return error == CURLE_URL_MALFORMAT && sent == 0 ? clibcurl_unsendable : clibcurl_failed;
+    if (sent > 0) return clibcurl_failed;
+    return error == CURLE_URL_MALFORMAT ? clibcurl_unsendable : clibcurl_unsent;
 }
 
-clibcurl_state clibcurl_run(clibcurl_exchange *exchange) {
+static clibcurl_state run(clibcurl_exchange *exchange) {
     if (!exchange->has_begun) {
         exchange->has_begun = SET(CURLOPT_HTTPHEADER, exchange->lines)
             && curl_multi_add_handle(exchange->multi, exchange->easy) == CURLM_OK;
@@ -96,12 +136,17 @@ clibcurl_state clibcurl_run(clibcurl_exchange *exchange) {
     }
     int running = 0, rest = 0;
     if (curl_multi_perform(exchange->multi, &running) != CURLM_OK) return end(exchange, CURLE_FAILED_INIT);
-    if (running > 0) {
-        bool has_waited = curl_multi_poll(exchange->multi, NULL, 0, 60000, NULL) == CURLM_OK;
-        return has_waited ? clibcurl_runs : end(exchange, CURLE_FAILED_INIT);
-    }
+    if (running > 0) return clibcurl_runs;
     const CURLMsg *message = curl_multi_info_read(exchange->multi, &rest);
     return end(exchange, message != NULL && message->msg == CURLMSG_DONE ? message->data.result : CURLE_FAILED_INIT);
+}
+
+clibcurl_state clibcurl_run(clibcurl_exchange *exchange) {
+    enter();
+    clibcurl_state state = run(exchange);
+    leave();
+    if (state != clibcurl_runs || curl_multi_poll(exchange->multi, NULL, 0, 60000, NULL) == CURLM_OK) return state;
+    return end(exchange, CURLE_FAILED_INIT);
 }
 
 void clibcurl_wake(clibcurl_exchange *exchange) { curl_multi_wakeup(exchange->multi); }
@@ -111,10 +156,12 @@ int clibcurl_error(const clibcurl_exchange *exchange) { return (int)exchange->er
 const char *clibcurl_error_text(const clibcurl_exchange *exchange) { return curl_easy_strerror(exchange->error); }
 
 void clibcurl_close(clibcurl_exchange *exchange) {
+    enter();
     if (exchange->has_begun) curl_multi_remove_handle(exchange->multi, exchange->easy);
     // Waits for an answer of the name server that is still awaited.
     if (exchange->easy != NULL) curl_easy_cleanup(exchange->easy);
     if (exchange->multi != NULL) curl_multi_cleanup(exchange->multi);
+    leave();
     curl_slist_free_all(exchange->lines);
     free(exchange);
 }

@@ -63,23 +63,34 @@ actor DeviceIdentity {
     }
 
     /// Rotates. Joins a running rotation if that achieves at least the same. Otherwise ends the running one at its next pause,
-    /// and then begins a new one.
+    /// and then begins a new one, which the callers of the ended one join.
     func rotate(_ goal: RotationGoal) async throws(SynheartAuthError) -> KeyRotation {
-        while let running = rotation {
-            if running.goal.covers(goal) { return try await Self.value(of: running.task) }
-            running.backOff.end()
-            guard await running.task.valueUnlessCancelled() != nil else { throw .cancelled }
+        var running = rotation.flatMap { $0.goal.covers(goal) ? $0 : nil } ?? beginRotation(goal)
+        while true {
+            do throws(SynheartAuthError) {
+                return try await Self.value(of: running.task)
+            } catch {
+                guard running.backOff.isSuperseded, error.code != .cancelled, let next = rotation else { throw error }
+                running = next
+            }
         }
+    }
+
+    private func beginRotation(_ goal: RotationGoal) -> Running<KeyRotation, RotationGoal> {
+        let earlier = rotation
+        earlier?.backOff.end(isSuperseded: true)
         let backOff = BackOff(context.sleeper)
         let task = Operation<KeyRotation> {
+            _ = await earlier?.task.value
             let result = await Self.result { [context] () async throws(SynheartAuthError) in
                 try await RotationCycle(context: context, goal: goal, backOff: backOff).run()
             }
             if rotation?.backOff === backOff { rotation = nil }
             return result
         }
-        rotation = Running(task: task, goal: goal, backOff: backOff)
-        return try await Self.value(of: task)
+        let running = Running(task: task, goal: goal, backOff: backOff)
+        rotation = running
+        return running
     }
 
     /// Rotates for the reason that the service demands; without a demand, as scheduled.

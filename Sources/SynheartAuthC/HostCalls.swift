@@ -15,6 +15,7 @@ func run<Value: Sendable>(
 ) -> Int32 {
     guard let handle else { return invalidArgument("handle", result) }
     guard let appId = CText.string(appID) else { return invalidArgument("app_id", result) }
+    guard !isForkedProcess else { return fail(.forked, result) }
     let instance = Instance.of(handle)
     let sdk = instance.sdk
     let limit = deadline ?? instance.deadline.withLock { $0 }
@@ -51,8 +52,13 @@ func fail(_ error: SynheartAuthError, _ result: Result?) -> Int32 {
     return error.status
 }
 
-func invalidArgument(_ name: String, _ result: Result?) -> Int32 {
-    let json: JSONValue = ["code": "INVALID_ARGUMENT", "class": "ServerError", "message": .string(name)]
+/// - Parameter problem: The argument's name, or the name, a colon and the reason.
+func invalidArgument(_ problem: String, _ result: Result?) -> Int32 {
+    let message = problem.contains(":") ? problem : "\(problem): missing, malformed or out of range"
+    let json: JSONValue = [
+        "code": "INVALID_ARGUMENT", "class": "ServerError",
+        "message": .string(message), "recovery": "none", "retryable": false, "may_have_happened": false,
+    ]
     result?.pointee = CText.copy(json.text())
     return Int32(SYNHEART_AUTH_INVALID_ARGUMENT.rawValue)
 }

@@ -185,7 +185,7 @@ struct HostStorage: RecordStorage {
         switch result.status {
         case SYNHEART_AUTH_HOST_OK.rawValue: return .found(result.bytes)
         case SYNHEART_AUTH_HOST_NOT_FOUND.rawValue: return .absent
-        default: return .unavailable(StorageError("host", status: Int(result.status)))
+        default: return .unavailable(Self.failure("read_record", Int32(result.status)))
         }
     }
 
@@ -200,7 +200,7 @@ struct HostStorage: RecordStorage {
     func remove(_ name: RecordName) throws(StorageError) {
         let status = host.callbacks.remove_record?(host.callbacks.user, name.text)
         guard status == 0 || status == Int32(SYNHEART_AUTH_HOST_NOT_FOUND.rawValue) else {
-            throw StorageError("host", status: status.map { Int($0) })
+            throw Self.failure("remove_record", status)
         }
     }
 
@@ -210,6 +210,12 @@ struct HostStorage: RecordStorage {
 
     private func write(_ bytes: [UInt8], named name: String) throws(StorageError) {
         let status = host.callbacks.write_record?(host.callbacks.user, name, bytes, Int64(bytes.count))
-        guard status == 0 else { throw StorageError("host", status: status.map { Int($0) }) }
+        guard status == 0 else { throw Self.failure("write_record", status) }
+    }
+
+    private static func failure(_ callback: String, _ status: Int32?) -> StorageError {
+        StorageError(
+            "the host's \(callback) failed, status \(status ?? -1)", status: status.map { Int($0) },
+            isTemporary: status == Int32(SYNHEART_AUTH_HOST_UNAVAILABLE.rawValue))
     }
 }

@@ -9,10 +9,29 @@ internal import SynheartAuth
 
 /// The answer that a host gives during its callback.
 private final class HostAnswer: Sendable {
-    let answer = Locked<TransportResponse?>(nil)
+    typealias Outcome = Swift.Result<TransportResponse, TransportError>
 
-    static func of(_ pointer: OpaquePointer) -> HostAnswer {
-        Unmanaged<HostAnswer>.fromOpaque(UnsafeRawPointer(pointer)).takeUnretainedValue()
+    let outcome = Locked<Outcome?>(nil)
+    let maximum: Int
+
+    init(maximum: Int) { self.maximum = maximum }
+
+    // The host gets a number in place of a pointer, so that a call after the callback has returned finds nothing.
+    private static let running = Locked<(last: UInt, answers: [UInt: HostAnswer])>((0, [:]))
+
+    /// Runs the callback with the number.
+    func during<Value>(_ callback: (OpaquePointer?) -> Value) -> Value {
+        let number = Self.running.withLock { running in
+            running.last += 1
+            running.answers[running.last] = self
+            return running.last
+        }
+        defer { Self.running.withLock { $0.answers[number] = nil } }
+        return callback(OpaquePointer(bitPattern: number))
+    }
+
+    static func of(_ number: OpaquePointer) -> HostAnswer? {
+        running.withLock { $0.answers[UInt(bitPattern: number)] }
     }
 }
 
@@ -22,12 +41,19 @@ public func setHTTPAnswer(
     _ length: Int64
 ) -> Int32 {
     let malformed = Int32(SYNHEART_AUTH_INVALID_ARGUMENT.rawValue)
-    guard let answer, (100...599).contains(status), let fields = headerLines(headers),
-        let length = Int(exactly: length), let body = CText.bytes(body, length)
+    guard let answer = answer.flatMap(HostAnswer.of), (100...599).contains(status),
+        let fields = headerLines(headers), body != nil || length == 0, length >= 0
     else { return malformed }
-    return HostAnswer.of(answer).answer.withLock { answer in
-        guard answer == nil else { return malformed }
-        answer = TransportResponse(status: Int(status), headers: fields, body: body)
+    let outcome: HostAnswer.Outcome
+    if length > answer.maximum {
+        outcome = .failure(.tooLarge)
+    } else {
+        guard let body = CText.bytes(body, Int(length)) else { return malformed }
+        outcome = .success(TransportResponse(status: Int(status), headers: fields, body: body))
+    }
+    return answer.outcome.withLock { given in
+        guard given == nil else { return malformed }
+        given = outcome
         return 0
     }
 }
@@ -58,18 +84,16 @@ final class HostTransport: HTTPTransport {
     /// SDK abandons the call at the deadline. A request that waits for a thread until then is not sent.
     func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
         guard let outcome = await threads.run({ self.exchange(request) }) else {
-            throw TransportError("the host's HTTP client was too busy to send the request")
+            throw TransportError("the host's HTTP client was too busy to send the request", mayHaveArrived: false)
         }
         return try outcome.get()
     }
 
-    private typealias Outcome = Swift.Result<TransportResponse, TransportError>
-
-    private func exchange(_ request: TransportRequest) -> Outcome {
+    private func exchange(_ request: TransportRequest) -> HostAnswer.Outcome {
         guard let send = host.table.send else { return .failure(TransportError("the host has no HTTP client")) }
         let headers: JSONValue = .array(
             request.headers.lines.map { ["name": .string($0.name), "value": .string($0.value)] })
-        let answer = HostAnswer()
+        let answer = HostAnswer(maximum: request.maximumAnswer)
         let status = request.method.withCString { method in
             request.url.withCString { url in
                 headers.text().withCString { headers in
@@ -81,20 +105,16 @@ final class HostTransport: HTTPTransport {
                                 body_file: request.bodyFile == nil ? nil : file,
                                 deadline_ms: request.deadline.wholeMilliseconds,
                                 maximum_answer: Int64(request.maximumAnswer))
-                            return withExtendedLifetime(answer) {
-                                send(
-                                    host.table.user, &message,
-                                    OpaquePointer(Unmanaged.passUnretained(answer).toOpaque()))
-                            }
+                            return answer.during { send(host.table.user, &message, $0) }
                         }
                     }
                 }
             }
         }
-        guard status == 0, let given = answer.answer.withLock({ $0 }) else {
+        guard status == 0, let given = answer.outcome.withLock({ $0 }) else {
             return .failure(TransportError("the host's HTTP client got no answer (\(status))"))
         }
-        return given.body.count > request.maximumAnswer ? .failure(.tooLarge) : .success(given)
+        return given
     }
 }
 

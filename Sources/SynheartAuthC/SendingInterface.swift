@@ -9,10 +9,22 @@ internal import SynheartAuth
 @_cdecl("synheart_auth_allow_origin")
 public func allowOrigin(_ handle: OpaquePointer?, _ origin: UnsafePointer<CChar>?, _ result: Result?) -> Int32 {
     guard let handle else { return invalidArgument("handle", result) }
-    guard let text = CText.string(origin), let origin = try? RequestOrigin(text) else {
-        return invalidArgument("origin", result)
+    guard let text = CText.string(origin), let origin = try? RequestOrigin(text),
+        origin.scheme == .https || origin.isLoopback
+    else {
+        return invalidArgument("origin: https://host or http://127.0.0.1:port, without a path", result)
     }
     Instance.of(handle).change { $0.origins.insert(origin) }
+    return succeed([:], result)
+}
+
+@_cdecl("synheart_auth_allow_alias")
+public func allowAlias(_ handle: OpaquePointer?, _ origin: UnsafePointer<CChar>?, _ result: Result?) -> Int32 {
+    guard let handle else { return invalidArgument("handle", result) }
+    guard let text = CText.string(origin), let origin = try? RequestOrigin(text) else {
+        return invalidArgument("origin: https://host, without a path", result)
+    }
+    Instance.of(handle).change { $0.aliases.insert(origin) }
     return succeed([:], result)
 }
 

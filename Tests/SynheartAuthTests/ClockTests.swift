@@ -37,6 +37,16 @@ import Testing
         }
     }
 
+    @Test func `a clock that cannot be stored is an error of the storage, and corrected once it can be`() async throws {
+        let (phone, sdk, _) = try await Phone.registered()
+        phone.clock.setError(.seconds(3600))
+        phone.storage.refuseWrites(true)
+        let error = await expectError(.storageError) { try await sdk.deviceToken(appID: Phone.app) }
+        #expect(error?.recovery == .retry)
+        phone.storage.refuseWrites(false)
+        _ = try await sdk.deviceToken(appID: Phone.app)
+    }
+
     @Test("a clock ten years off is not learned, and the error asks to correct it")
     func tenYears() async throws {
         let phone = Phone()

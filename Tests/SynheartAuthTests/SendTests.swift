@@ -158,13 +158,14 @@ import Testing
         #expect(await phone.service.count(.status) == 0)
     }
 
-    @Test("a hostile backend's CLOCK_SKEW changes nothing")
+    @Test("a backend's CLOCK_SKEW is its answer if the clock is right for the auth service, and changes nothing")
     func hostileClockSkew() async throws {
         let (phone, sdk, _) = try await registered()
         let lie = ErrorBody(
             code: "CLOCK_SKEW", message: "", requestID: "", serverTimestamp: UnixTime(TestClock.start / 1000 + 80_000))
         await phone.service.answer(path: "/v1/readings?day=1", with: TransportResponse(status: 401, body: lie.bytes))
-        await expectError(.clockSkew) { try await sdk.send(request(), appID: Phone.app) }
+        #expect(try await sdk.send(request(), appID: Phone.app).status == 401)
+        #expect(await phone.service.count(.status) == 1)
         #expect(try phone.record().clockOffset == ClockOffset.none)
     }
 
@@ -205,7 +206,7 @@ import Testing
     @Test(
         "mayHaveHappened is false only for a refusal that comes before a request is accepted",
         arguments: [
-            (ErrorCode.clockSkew, false), (.misdirectedRequest, false), (.deviceRevoked, false), (.nonceReplay, true),
+            (ErrorCode.misdirectedRequest, false), (.deviceRevoked, false), (.nonceReplay, true),
         ])
     func mayHaveHappened(code: ErrorCode, mayHave: Bool) async throws {
         let (phone, sdk, id) = try await registered()

@@ -36,7 +36,8 @@ clibcurl_exchange *clibcurl_open(const clibcurl_request *request);
 // Adds a header line without its end. Returns false without memory.
 bool clibcurl_add_line(clibcurl_exchange *exchange, const char *line);
 
-typedef enum { clibcurl_runs, clibcurl_done, clibcurl_failed, clibcurl_unsendable } clibcurl_state;
+// After clibcurl_unsent no byte of the request has left. After clibcurl_unsendable it never can.
+typedef enum { clibcurl_runs, clibcurl_done, clibcurl_failed, clibcurl_unsent, clibcurl_unsendable } clibcurl_state;
 
 // Sends and receives what is possible now, then waits until there is more to do, `clibcurl_wake`, or a minute has passed.
 clibcurl_state clibcurl_run(clibcurl_exchange *exchange);

@@ -82,7 +82,10 @@ const synheart_native_callbacks *synheart_native_callback_table(void);
  *   {"code":"NETWORK_ERROR","class":"NetworkError","message":"...","recovery":"retry","retryable":true,"retry_after_ms":1000,
  *    "may_have_happened":true}
  * "may_have_happened" is for synheart_auth_send(): false only if nothing was sent, or the service refused the request before it was
- * accepted. INVALID_STATE_TRANSITION also has "from" and "to".
+ * accepted. INVALID_STATE_TRANSITION also has "from" and "to". A body of 2 GiB or more is SYNHEART_AUTH_INVALID_ARGUMENT.
+ *
+ * A process that was forked by one that has called these functions has none of the SDK's threads: they return
+ * SYNHEART_AUTH_NOT_CONFIGURED there. Fork first, or call exec in the child.
  */
 
 typedef enum synheart_auth_status {
@@ -163,8 +166,8 @@ typedef struct synheart_auth_host {
 typedef struct synheart_auth synheart_auth;
 
 /* Makes an instance for the service at base_url. Free the handle with synheart_auth_free().
- * `directory` has records and locks. The SDK creates it with mode 0700, and refuses one that belongs to another user or that others
- * can enter. NULL means the platform's own directory; with storage callbacks it is SYNHEART_AUTH_INVALID_ARGUMENT, because their
+ * `directory` has records and locks. The SDK creates it with mode 0700. In one that belongs to another user, or that others can
+ * enter, it writes and locks nothing: only a record that is there already can be read and signed with. NULL means the platform's own directory; with storage callbacks it is SYNHEART_AUTH_INVALID_ARGUMENT, because their
  * locks need a directory that all processes of the app share.
  * `host` is copied. NULL means the platform's own parts. */
 int32_t synheart_auth_create(const char *base_url, const char *directory, const synheart_auth_host *host,
@@ -173,7 +176,7 @@ int32_t synheart_auth_create(const char *base_url, const char *directory, const 
  * the library registers it in development mode, with an app that allows it; a release build cannot register it. */
 int32_t synheart_auth_create_with_software_keys(const char *base_url, const char *directory, synheart_auth **handle,
                                                 char **result);
-/* Call it after every call with this handle has returned. */
+/* Call it after every call with this handle has returned. The process may exit at any time. */
 void synheart_auth_free(synheart_auth *handle);
 /* Frees the text that a function stored in `result`. NULL is allowed. */
 void synheart_auth_string_free(char *text);
@@ -198,7 +201,8 @@ typedef struct synheart_auth_http_request {
 typedef struct synheart_auth_http_answer synheart_auth_http_answer;
 
 /* Gives the answer, during the callback and once. The SDK copies everything. headers: as in the request. Returns 0, or
- * SYNHEART_AUTH_INVALID_ARGUMENT if something is malformed or there is an answer already. */
+ * SYNHEART_AUTH_INVALID_ARGUMENT if something is malformed, there is an answer already, or the callback has returned. A body of more
+ * than maximum_answer is not copied, and the request ends with SYNHEART_AUTH_ANSWER_TOO_LARGE. */
 int32_t synheart_auth_http_answer_set(synheart_auth_http_answer *answer, int32_t status, const char *headers,
                                       const uint8_t *body, int64_t body_length);
 
@@ -277,6 +281,9 @@ typedef struct synheart_auth_request {
 /* Allows signing for another origin, such as https://api.example.com: https, or this machine. Call it right after making the
  * instance: it clears the instance's caches; {} */
 int32_t synheart_auth_allow_origin(synheart_auth *handle, const char *origin, char **result);
+/* Names an earlier origin of the service at base_url: identities that were made there are used after the move. Call it right after
+ * making the instance, once for each; {} */
+int32_t synheart_auth_allow_alias(synheart_auth *handle, const char *origin, char **result);
 /* The scheme that the app signs with. 1, the default: method, path, time and body; 2 (RFC 9421): query, host and body digest too. A
  * device whose service has accepted scheme 2 signs under scheme 2 from then on. Call it right after making the instance; {} */
 int32_t synheart_auth_use_scheme(synheart_auth *handle, int32_t scheme, char **result);

@@ -5,6 +5,7 @@ internal import Bytes
 final class BackOff: Sendable {
     private struct State: Sendable {
         var isEnded = false
+        var isSuperseded = false
         var pause: Task<Bool, Never>?
     }
 
@@ -16,10 +17,14 @@ final class BackOff: Sendable {
     /// Whether the operation must stop.
     var isEnded: Bool { state.withLock { $0.isEnded } }
 
+    /// Whether a stronger operation has taken the place of this one.
+    var isSuperseded: Bool { state.withLock { $0.isSuperseded } }
+
     /// Ends the current pause and all later ones.
-    func end() {
+    func end(isSuperseded: Bool = false) {
         state.withLock { state in
             state.isEnded = true
+            state.isSuperseded = isSuperseded
             state.pause?.cancel()
         }
     }

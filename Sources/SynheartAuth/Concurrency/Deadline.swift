@@ -114,6 +114,12 @@ extension SynheartAuthError {
         SynheartAuthError(.resetMeanwhile, "the identity was reset while the operation waited")
     }
 
+    /// A call in a forked process.
+    package static var forked: SynheartAuthError {
+        SynheartAuthError(
+            .notConfigured, "a forked process cannot use the SDK of its parent: fork first, or call exec in the child")
+    }
+
     package static var cancelled: SynheartAuthError {
         SynheartAuthError(.cancelled, "the call was cancelled while it waited")
     }

@@ -25,7 +25,7 @@ public struct SoftwareKeyStore: KeyStore {
         do throws(PrivateDirectory.Failure) {
             try directory.write(Array(key.rawRepresentation), to: Self.file(alias))
         } catch {
-            throw Self.failure(error)
+            throw failure(error)
         }
         return DevicePublicKey(key.publicKey)
     }
@@ -67,14 +67,14 @@ public struct SoftwareKeyStore: KeyStore {
         do throws(PrivateDirectory.Failure) {
             try directory.remove(Self.file(alias))
         } catch {
-            throw Self.failure(error)
+            throw failure(error)
         }
     }
 
     /// Throws unless a canary file can be written and read back.
     public func checkCanaries(of alias: KeyAlias) throws(KeyStoreError) {
         do throws(PrivateDirectory.Failure) { try directory.check() } catch {
-            throw KeyStoreError(.unavailable, status: Int(error.number), reason: error.storageError.reason)
+            throw failure(error)
         }
     }
 
@@ -83,7 +83,7 @@ public struct SoftwareKeyStore: KeyStore {
         do throws(PrivateDirectory.Failure) {
             bytes = try directory.read(Self.file(alias))
         } catch {
-            throw Self.failure(error)
+            throw failure(error)
         }
         guard let bytes else { return nil }
         guard let key = try? P256.Signing.PrivateKey(rawRepresentation: bytes) else {
@@ -95,8 +95,9 @@ public struct SoftwareKeyStore: KeyStore {
     private static func file(_ alias: KeyAlias) -> String { "\(RecordName(hashing: alias.text).text).key" }
 
     /// Always `unavailable`: a file that cannot be read does not prove that its key is lost.
-    private static func failure(_ failure: PrivateDirectory.Failure) -> KeyStoreError {
-        KeyStoreError(.unavailable, status: Int(failure.number), reason: failure.storageError.reason)
+    private func failure(_ failure: PrivateDirectory.Failure) -> KeyStoreError {
+        let reason = failure.storageError(in: directory.path).reason
+        return KeyStoreError(.unavailable, status: Int(failure.number), reason: reason)
     }
 }
 

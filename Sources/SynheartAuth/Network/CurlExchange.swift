@@ -93,7 +93,7 @@
                 return TransportError("the body cannot be read", isUnsendable: true)
             }
             sentBody?.removeName()
-            guard let running = open() else { return TransportError("libcurl does not start") }
+            guard let running = open() else { return TransportError("libcurl does not start", mayHaveArrived: false) }
             defer { clibcurl_close(running) }
             control.runs(running)
             defer { control.runs(nil) }
@@ -110,7 +110,7 @@
                 return TransportError(
                     "no answer (libcurl error \(clibcurl_error(running)): "
                         + "\(String(cString: clibcurl_error_text(running))))",
-                    isUnsendable: state == clibcurl_unsendable)
+                    isUnsendable: state == clibcurl_unsendable, mayHaveArrived: state == clibcurl_failed)
             }
             return TransportError("cancelled")
         }

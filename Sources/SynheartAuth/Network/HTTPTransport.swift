@@ -130,17 +130,22 @@ public struct TransportResponse: Sendable, Hashable {
     }
 }
 
-/// The failure of an exchange. The request may have taken effect, unless `isUnsendable`.
+/// The failure of an exchange.
 public struct TransportError: Error, Sendable, Hashable, CustomStringConvertible {
     /// An explanation for logs.
     public let description: String
     /// Whether the request was not sent, and cannot be sent as it is: no later attempt helps.
     public let isUnsendable: Bool
+    /// Whether a part of the request may have left this device, so that it may have taken effect.
+    public let mayHaveArrived: Bool
 
-    /// Memberwise initializer.
-    public init(_ description: String, isUnsendable: Bool = false) {
+    /// A failure.
+    ///
+    /// - Parameter mayHaveArrived: nil: unless `isUnsendable`. Say false only of a request of which no byte has left.
+    public init(_ description: String, isUnsendable: Bool = false, mayHaveArrived: Bool? = nil) {
         self.description = description
         self.isUnsendable = isUnsendable
+        self.mayHaveArrived = mayHaveArrived ?? !isUnsendable
     }
 
     /// The answer is larger than the request allows. The request may have succeeded.

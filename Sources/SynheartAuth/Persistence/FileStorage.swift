@@ -15,7 +15,7 @@ public struct FileStorage: RecordStorage {
         do throws(PrivateDirectory.Failure) {
             return try directory.read(Self.file(name)).map { .found($0) } ?? .absent
         } catch {
-            return .unavailable(error.storageError)
+            return .unavailable(error.storageError(in: path))
         }
     }
 
@@ -58,6 +58,6 @@ public struct FileStorage: RecordStorage {
     private func withStorageError<Value>(
         _ body: () throws(PrivateDirectory.Failure) -> Value
     ) throws(StorageError) -> Value {
-        do throws(PrivateDirectory.Failure) { return try body() } catch { throw error.storageError }
+        do throws(PrivateDirectory.Failure) { return try body() } catch { throw error.storageError(in: path) }
     }
 }

@@ -20,16 +20,17 @@ struct PrivateDirectory: Sendable {
         let call: String
         let number: Int32
 
-        var storageError: StorageError {
-            StorageError("\(call): \(String(cString: strerror(number)))", status: Int(number))
+        func storageError(in folder: String) -> StorageError {
+            StorageError("\(call) in \(folder): \(String(cString: strerror(number)))", status: Int(number))
         }
     }
 
-    /// The largest file, 256 KiB. A larger one is not the SDK's.
+    /// The largest file, 256 KiB. The SDK writes none that is larger, so the beginning of one is as damaged as any other text.
     static let maximumSize = 256 * 1024
 
     /// The bytes of a file; nil if there is none. Refuses links, everything that is not a regular file, files of another user or
-    /// that others can access, and files that are too large. Opens without blocking, because a FIFO would wait for its writer.
+    /// that others can access. Reads the beginning of a file that is too large. Opens without blocking, because a FIFO would wait for its
+    /// writer.
     func read(_ name: String) throws(Failure) -> [UInt8]? {
         let descriptor = open(path + "/" + name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard descriptor >= 0 else {
@@ -44,8 +45,7 @@ struct PrivateDirectory: Sendable {
         guard information.st_mode & 0o077 == 0, information.st_uid == geteuid() else {
             throw Failure(call: "permissions", number: EPERM)
         }
-        guard information.st_size <= Self.maximumSize else { throw Failure(call: "size", number: EFBIG) }
-        return try read(descriptor, Int(information.st_size))
+        return try read(descriptor, min(Int(information.st_size), Self.maximumSize))
     }
 
     /// A probe of a file's version, which changes whenever the file, its mode or its owner does. The probe returns nil if the file

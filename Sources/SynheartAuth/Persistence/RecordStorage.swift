@@ -100,13 +100,19 @@ public struct StorageError: Error, Sendable, Hashable, CustomStringConvertible {
     /// Whether the platform reports that the record is absent, but this may be wrong. The SDK believes it after a second such
     /// answer at least two seconds later, if the canary then works.
     public let saysAbsent: Bool
+    /// Whether the storage is locked or busy, and may work later.
+    public let isTemporary: Bool
 
     /// Memberwise initializer.
-    public init(_ reason: String, status: Int? = nil, isMisconfigured: Bool = false, saysAbsent: Bool = false) {
+    public init(
+        _ reason: String, status: Int? = nil, isMisconfigured: Bool = false, saysAbsent: Bool = false,
+        isTemporary: Bool = false
+    ) {
         self.reason = reason
         self.status = status
         self.isMisconfigured = isMisconfigured
         self.saysAbsent = saysAbsent
+        self.isTemporary = isTemporary
     }
 
     /// Whether the disk or the user's quota is full: ENOSPC, EDQUOT, or Apple's errSecDiskFull. Such a failure is temporary.

@@ -14,10 +14,11 @@ package enum CText {
         return text.utf8.elementsEqual(bytes) ? text : nil
     }
 
-    /// Bytes; nil for NULL with a length, or a negative length.
+    /// Bytes; nil for NULL with a length, a negative length, and 2 GiB or more: without memory for the copy, Swift would stop the
+    /// process.
     package static func bytes(_ pointer: UnsafePointer<UInt8>?, _ length: Int) -> [UInt8]? {
         if length == 0 { return [] }
-        guard let pointer, length > 0 else { return nil }
+        guard let pointer, (0...Int(Int32.max)).contains(length) else { return nil }
         return Array(UnsafeBufferPointer(start: pointer, count: length))
     }
 
@@ -34,10 +35,17 @@ package enum CText {
     }
 }
 
-/// Waits for asynchronous work, on a thread of the host. Must not be called from Swift's thread pool.
+/// Whether this process is a fork of one that used the SDK before. The threads of the SDK are not in it, so every wait would last
+/// for ever.
+package var isForkedProcess: Bool { getpid() != firstProcess }
+private let firstProcess = getpid()
+
+/// Waits for asynchronous work, on a thread of the host. Must not be called from Swift's thread pool. Returns nil in a forked
+/// process.
 ///
 /// - Parameter body: The work. It limits its own time, and returns nil if it was abandoned.
 package func wait<Value: Sendable>(_ body: @escaping @Sendable () async -> Value?) -> Value? {
+    guard !isForkedProcess else { return nil }
     let done = DispatchSemaphore(value: 0)
     let box = Locked<Value?>(nil)
     Task.detached {

@@ -91,7 +91,7 @@ struct AuthenticatedSend: Sendable {
                 return answer
             case .report: throw verdict
             case _ where isRepeated: throw verdict
-            case .learnClock: try await learnClock(verdict, after: sent)
+            case .learnClock: if try await !learnClock(verdict, after: sent) { return answer }
             case .signAgain:
                 // A copy was accepted. If signed again, the request could take effect a second time.
                 guard mayRepeat else { throw .writeReplayed(verdict) }
@@ -164,7 +164,7 @@ struct AuthenticatedSend: Sendable {
             if ServiceVerdict.excludesEffect(answer) { life.hadNoEffect(copy) }
             return answer
         } catch {
-            if error.isUnsendable { life.hadNoEffect(copy) }
+            if !error.mayHaveArrived { life.hadNoEffect(copy) }
             if body?.isBroken == true {
                 throw SynheartAuthError(
                     .signingFailed, "the body's source gave other bytes than those that were signed, or failed",
@@ -231,9 +231,12 @@ struct AuthenticatedSend: Sendable {
     }
 
     /// Learns the clock, unless another call has done so since the refused copy was signed.
-    private func learnClock(_ verdict: SynheartAuthError, after sent: SentCopy) async throws(SynheartAuthError) {
+    ///
+    /// - Returns: Whether to sign again. If not, another origin refuses a clock that is right for the auth service.
+    private func learnClock(_ verdict: SynheartAuthError, after sent: SentCopy) async throws(SynheartAuthError) -> Bool
+    {
         let before = sent.record.clockOffset
-        guard try await context.ledger.load().clockOffset == before else { return }
+        guard try await context.ledger.load().clockOffset == before else { return true }
         // A copy that was under way for long is refused although the clock is right. Its answer's time may be old too, so ask for
         // the status instead.
         let isLate = context.clock.continuous - sent.signedAt > ServiceClient.longestRoundTrip
@@ -246,7 +249,9 @@ struct AuthenticatedSend: Sendable {
         } else {
             _ = try await status()
         }
-        guard try await context.ledger.load().clockOffset != before || isLate else { throw verdict.unlearnableClock }
+        if try await context.ledger.load().clockOffset != before || isLate { return true }
+        guard !isAuthOrigin else { throw verdict.unlearnableClock }
+        return false
     }
 
     /// The error to throw: the verdict, or the failure of the status request that should confirm it; nil if the status does not

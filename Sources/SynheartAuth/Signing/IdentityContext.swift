@@ -182,7 +182,14 @@ final class IdentityContext: Sendable {
                 record = try await ledger.loadOfAnyOrigin()
                 // A copy that was under way for long is refused although the clock is right.
                 let isLate = clock.continuous - start > ServiceClient.longestRoundTrip
-                if error.remedy == .learnClock, record.clockOffset == offset, !isLate { throw error.unlearnableClock }
+                guard error.remedy == .learnClock, record.clockOffset == offset, !isLate else { continue }
+                // Nothing to learn, or it could not be stored. Storing it once more tells why.
+                guard let time = error.serverTime,
+                    let learned = ClockOffset(
+                        serverTime: time, receivedAt: clock.wallMilliseconds, roundTrip: .zero),
+                    learned.isNews(comparedTo: offset)
+                else { throw error.unlearnableClock }
+                record = try await ledger.apply(.clockLearned(learned))
             }
         }
     }

@@ -269,6 +269,8 @@ extension SynheartAuthError {
                 .diskFull, "\(what), because the disk is full: free some space, then try again (\(error.reason))",
                 cause: error)
         }
-        return SynheartAuthError(.storageError, "\(what): \(error.reason)", cause: error)
+        let message = "\(what): \(error.reason)"
+        if error.isTemporary { return SynheartAuthError(.recordLocked, message, cause: error) }
+        return SynheartAuthError(.storageError, message, cause: error)
     }
 }
