@@ -130,6 +130,13 @@ extension AgainstPostgreSQL {
             try server.sql("GRANT SELECT ON synheart_auth_schema TO user_\(name)", in: owner)
             #expect(await complaints(url)["postgresql_rights"] == .failure)
             try server.sql(
+                "GRANT ALL ON ALL TABLES IN SCHEMA public TO user_\(name); GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO user_\(name)",
+                in: owner)
+            #expect(await complaints(url)["postgresql_rights"] == nil)
+            // A function that is usual to harden so.
+            try server.sql("REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA public FROM public", in: owner)
+            #expect(await complaints(url)["postgresql_rights"] == .failure)
+            try server.sql(
                 "DELETE FROM synheart_auth_schema WHERE version > 1; UPDATE synheart_auth_schema SET version = 0",
                 in: owner)
             #expect(await complaints(url)["postgresql_schema"] == .failure)
@@ -141,7 +148,7 @@ extension AgainstPostgreSQL {
             try await PostgreSQLStores.migrate(url)
             let name = String(url.split(separator: "/").last ?? "")
             try server.sql("ALTER DATABASE \(name) SET default_transaction_read_only = on")
-            #expect(await complaints(url)["postgresql_connection"] == .failure)
+            #expect(await complaints(url) == ["postgresql_writes": .failure])
             #expect(await complaints(url + "?target_session_attrs=primary")["postgresql_writes"] == .failure)
         }
 

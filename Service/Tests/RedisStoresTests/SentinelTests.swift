@@ -73,6 +73,17 @@ struct SentinelTests {
         await stores.close()
     }
 
+    @Test func `what the Sentinels answer is told`() async throws {
+        let deployment = try await Deployment()
+        for (url, reason) in [
+            (deployment.url.replacing("/main", with: "/nomain"), "No such master"),
+            (deployment.url.replacing("redis+", with: "rediss+"), "did not answer in time"),
+        ] {
+            let sentence = try #require(await RedisStores.diagnose(url).first).sentence
+            #expect(sentence.contains("0 name one") && sentence.contains(reason), "\(sentence)")
+        }
+    }
+
     @Test func `without a majority of the Sentinels the lease ends, and with it every answer`() async throws {
         let deployment = try await Deployment()
         let stores = try await RedisStores.forTest(deployment.url)

@@ -116,4 +116,24 @@ struct TLSTests {
             #expect(!sentence.contains("hush") && !sentence.contains("right"))
         }
     }
+
+    @Test func `a failure of TLS is told in plain words, without a place in a library's sources`() async throws {
+        let (named, strangers) = (try Certificates(for: "redis.example"), try Certificates())
+        let (far, own, plain) = (try await named.server(), try await strangers.server(), try await RedisServer.start())
+        for (url, reason) in [
+            ("rediss://localhost:\(far.port)?ca=\(named.authority)", "certificate is for another host"),
+            ("rediss://localhost:\(own.port)?ca=\(named.authority)", "comes from an unknown authority, or has expired"),
+            ("rediss://localhost:\(plain.port)", "did not answer in time"),
+        ] {
+            let sentence = try #require(await RedisStores.diagnose(url).first).sentence
+            #expect(sentence.contains(reason), "\(sentence)")
+            #expect(!sentence.contains("BoringSSL") && !sentence.contains(".cc"), "\(sentence)")
+        }
+        // The answer to a client without a certificate comes after the handshake of TLS 1.3.
+        try await own.command(["CONFIG", "SET", "tls-auth-clients", "yes"])
+        let sentence = try #require(
+            await RedisStores.diagnose("rediss://localhost:\(own.port)?ca=\(strangers.authority)").first
+        ).sentence
+        #expect(sentence.contains("tls-auth-clients no"), "\(sentence)")
+    }
 }

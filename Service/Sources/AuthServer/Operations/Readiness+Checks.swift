@@ -10,10 +10,12 @@ extension Readiness {
     ///   - random: makes the values that the checks write and read back.
     ///   - parts: prefixes of such values: one for each currently usable part of the stores of challenges and claims, if several
     ///     servers share them.
+    ///   - hasServerClock: whether one of `further` compares this node's clock with the one of a server that all nodes use. Then
+    ///     events of another date are the fault of another clock.
     ///   - further: checks that the stores' implementation adds.
     package init(
         service: AuthService, stores: AuthService.Stores, random: any RandomSource = SystemRandom(),
-        parts: @escaping @Sendable () -> [[UInt8]] = { [] }, further: [Check] = []
+        parts: @escaping @Sendable () -> [[UInt8]] = { [] }, hasServerClock: Bool = false, further: [Check] = []
     ) {
         let clock = service.clock
         self.init(
@@ -46,7 +48,9 @@ extension Readiness {
                     }
                 },
                 Check("trust_anchors") { try await Self.checkAnchors(of: service) },
-                Check("clock") { try await Self.compareClock(clock.now, with: stores.audit) },
+                Check("clock") {
+                    try await Self.compareClock(clock.now, with: stores.audit, isComparedWithServer: hasServerClock)
+                },
             ] + further)
     }
 
@@ -144,12 +148,14 @@ extension Readiness {
         }
     }
 
-    private static func compareClock(_ now: UnixTime, with audit: any AuditLog) async throws {
+    private static func compareClock(
+        _ now: UnixTime, with audit: any AuditLog, isComparedWithServer: Bool
+    ) async throws {
         switch try await NewestEvents(of: audit, at: now) {
         case .agree: return
-        case .clockBehind(let seconds):
+        case .clockBehind(let seconds) where !isComparedWithServer:
             throw StoreError(.unavailable, "the clock is \(seconds) s behind the newest audit event")
-        case .someAhead(let seconds):
+        case .clockBehind(let seconds), .someAhead(let seconds):
             throw Degraded(
                 "a clock was ahead: audit events are dated up to \(seconds) s later than now", until: now + seconds)
         }

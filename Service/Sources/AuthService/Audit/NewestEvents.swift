@@ -24,7 +24,10 @@ package enum NewestEvents: Sendable, Hashable {
             return
         }
         // If this node's clock is slow, its own new events agree with it. So the newest event alone is not enough.
-        let isNewestLate = leads.first.map { $0 > ClaimHistory.clockTolerance } ?? false
-        self = isNewestLate || late.count * 2 >= leads.count ? .clockBehind(longest) : .someAhead(longest)
+        if let newest = leads.first, newest > ClaimHistory.clockTolerance {
+            self = .clockBehind(newest)
+        } else {
+            self = late.count * 2 >= leads.count ? .clockBehind(longest) : .someAhead(longest)
+        }
     }
 }

@@ -211,7 +211,7 @@ actor Connection {
     /// libpq's last error on one line.
     static func message(of handle: OpaquePointer, hiding password: String?) -> String {
         var text = PQerrorMessage(handle).map { String(cString: $0) } ?? ""
-        text = text.split(whereSeparator: \.isNewline).joined(separator: " ")
+        text = text.split { $0.isNewline || $0 == "\t" }.joined(separator: " ")
         // libpq does not print passwords, but a server's message may repeat one. Replace it.
         if let password, !password.isEmpty { text = text.replacingOccurrences(of: password, with: "…") }
         return text.isEmpty ? "the connection failed" : text

@@ -40,7 +40,7 @@ struct PostgreSQLChecks: Sendable {
             }
         } catch {
             let isRight = error.code == .notAllowed
-            if let full = connectionsExhausted(error.description) { return [full] }
+            if let known = connectionsExhausted(error.description) ?? readOnly(error.description) { return [known] }
             return [
                 .failure(
                     isRight ? "postgresql_rights" : "postgresql_connection", error.description,
@@ -101,7 +101,8 @@ struct PostgreSQLChecks: Sendable {
         )
     }
 
-    /// The tables that the user may not read and change, and the tables that it may not truncate.
+    /// The tables that the user may not read and change, the tables that it may not truncate, and the functions that it may not
+    /// execute.
     private static func missingRights(_ connection: isolated Connection) throws(StoreError) -> [String] {
         try connection.rows(
             """
@@ -111,11 +112,15 @@ struct PostgreSQLChecks: Sendable {
             UNION ALL
             SELECT name FROM unnest($2) AS name
             WHERE to_regclass(name) IS NOT NULL AND NOT has_table_privilege(name, 'TRUNCATE')
+            UNION ALL
+            SELECT oid::regprocedure::text FROM pg_proc
+            WHERE proname = ANY($3) AND pronamespace = to_regnamespace(current_schema())
+              AND NOT has_function_privilege(oid, 'EXECUTE')
             ORDER BY name
             """,
             [
                 .texts(Set(StoredTable.allCases.map(\.place)).union(Schema.tablesOfNoBackup).sorted()),
-                .texts(Schema.ringTables),
+                .texts(Schema.ringTables), .texts(Schema.functions),
             ]
         ).rows.map { (row) throws(StoreError) in try row.text("name") }
     }
@@ -192,8 +197,8 @@ struct PostgreSQLChecks: Sendable {
             ? .good("postgresql_rights", "The user has the rights that it needs.")
             : .failure(
                 "postgresql_rights",
-                "The user may not read, change or truncate these tables: \(facts.missingRights.joined(separator: ", ")).",
-                do: "Make it the owner of the tables.")
+                "The user may not read, change or truncate these tables, or execute these functions: \(facts.missingRights.joined(separator: ", ")).",
+                do: "Make it the owner of the tables, or grant it these rights.")
     }
 
     private func durability(_ facts: Facts) -> StoreCheckResult {
@@ -275,6 +280,19 @@ struct PostgreSQLChecks: Sendable {
             "postgresql_connections", sentence,
             do:
                 "Raise max_connections of the server, or a CONNECTION LIMIT of the user or the database, or stop programs that hold connections. This node opens up to \(connections + 1)."
+        )
+    }
+
+    /// The result for a server that was reached and takes no writes; nil: the failure is another one.
+    private func readOnly(_ sentence: String) -> StoreCheckResult? {
+        guard ["session is read-only", "server is in hot standby mode"].contains(where: sentence.contains) else {
+            return nil
+        }
+        return .failure(
+            "postgresql_writes",
+            "The server takes no writes: it is a standby, or the user or the database is read-only. \(sentence)",
+            do:
+                "Name the primary in the URL too, or set default_transaction_read_only to off for this user and database."
         )
     }
 

@@ -61,6 +61,19 @@ extension PostgreSQLStores {
         }
     }
 
+    /// Records the primary that the service's nodes use. If it is on a later timeline than the one that answered here, that one is
+    /// a former primary: later calls go to another server of the URL, or fail.
+    public func learn(of primary: PrimaryPlace) { database.timeline.learn(primary) }
+
+    /// The seconds by which this machine's clock is ahead of the server's; below 0: behind.
+    public func clockLead() async throws(StoreError) -> Int64 {
+        let time = try await database.read { (connection) throws(StoreError) in
+            try connection.row("SELECT floor(extract(epoch FROM clock_timestamp()))::bigint AS time")?.integer("time")
+        }
+        let (ahead, overflow) = clock.now.seconds.subtractingReportingOverflow(time ?? 0)
+        return overflow ? .max : ahead
+    }
+
     /// The error of a node whose clock is this many seconds ahead of the server's; below 0: behind.
     static func clocksApart(_ ahead: Int64) -> StoreError {
         StoreError(

@@ -23,6 +23,14 @@ enum Schema {
 
     static var version: Int64 { Int64(migrations.count) }
 
+    /// The names of the functions that migrations made, sorted.
+    static var functions: [String] {
+        let names = migrations.flatMap(\.statements).flatMap { statement in
+            statement.matches(of: /FUNCTION\s+([a-z_]+)\s*\(/).map { String($0.1) }
+        }
+        return Set(names).sorted()
+    }
+
     /// The table that records the version of the tables.
     static let table = "synheart_auth_schema"
 

@@ -12,9 +12,26 @@ enum ConnectionFailure {
             return reason(last.error)
         case let error as IOError: return reason(ofCode: error.errnoCode)
         case ChannelError.connectTimeout: return "it did not answer in time"
-        case is NIOSSLError, is BoringSSLError: return "TLS failed: \(error)"
+        case let error as NIOSSLExtraError where error == .failedToValidateHostname:
+            return "TLS failed: its certificate is for another host"
+        case is NIOSSLError, is BoringSSLError: return tls("\(error)")
         default: return "\(error)"
         }
+    }
+
+    /// Describes a failure by what BoringSSL's text names. The text itself has the place in BoringSSL's sources.
+    private static func tls(_ text: String) -> String {
+        let known = [
+            ("CERTIFICATE_VERIFY_FAILED", "its certificate comes from an unknown authority, or has expired"),
+            (
+                "CERTIFICATE_REQUIRED",
+                "it demands a client certificate, which is not supported: set tls-auth-clients no"
+            ),
+            ("WRONG_VERSION_NUMBER", "it does not speak TLS there"), ("HTTP_REQUEST", "it does not speak TLS there"),
+        ].first { text.contains($0.0) }
+        if let known { return "TLS failed: \(known.1)" }
+        let name = text.firstMatch(of: /OPENSSL_internal:([A-Z0-9_]+)/).map { String($0.1) }
+        return "TLS failed: \(name ?? text)"
     }
 
     private static func reason(ofCode code: CInt) -> String {

@@ -63,7 +63,7 @@ private struct RedisChecks {
         let advice =
             switch configuration.url.form {
             case .sentinel:
-                "Check that the URL lists all Sentinels, each by an address of its own, and the name of the master; that most of them are reachable; and that their user has the rights that the documentation lists."
+                "Check that the URL lists all Sentinels, each by an address of its own, and the name of the master; that most of them are reachable, with TLS or without; that sentinel_user and sentinel_password are right, and user and password those of the master; and that the users have the rights that the documentation lists."
             case .cluster: "Check that the nodes are reachable and form a Cluster (CLUSTER INFO)."
             case .single:
                 if error.reason.contains("ACL") {
@@ -71,7 +71,7 @@ private struct RedisChecks {
                 } else if error.reason.contains("password") {
                     "Correct user and password in stores.redis."
                 } else {
-                    "Check host, port and TLS (rediss://), and that the certificate is for this host name."
+                    "Check host, port and database number, whether the server speaks TLS (rediss://), and that its certificate is for this host name, has not expired, and comes from an authority of the system or of ca=."
                 }
             }
         return .failure(

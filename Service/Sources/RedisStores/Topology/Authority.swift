@@ -117,14 +117,14 @@ struct Sentinels: Authority {
                 RESPCommand("SENTINEL", "MYID"), RESPCommand("SENTINEL", "MASTER", master),
                 RESPCommand("SENTINEL", "get-master-addr-by-name", master),
             ])
-        var (named, all, lacksRight) = ([String: Set<RedisURL.Endpoint>](), endpoints.count, false)
+        var (named, all, problems) = ([String: Set<RedisURL.Endpoint>](), endpoints.count, Set<String>())
         for answer in answers.values {
             switch answer {
             case .success(let replies):
                 guard let reply = SentinelReply(replies) else { continue }
                 named[reply.id, default: []].insert(reply.master)
                 all = max(all, reply.others + 1)
-            case .failure(let error): lacksRight = lacksRight || error.reason.contains("ACL")
+            case .failure(let error): problems.insert(error.reason)
             }
         }
         var votes: [RedisURL.Endpoint: Int] = [:]
@@ -135,8 +135,8 @@ struct Sentinels: Authority {
         guard let (winner, _) = votes.first(where: { $0.value > all / 2 }) else {
             throw StoreError(
                 .unavailable,
-                "no majority of the \(all) Sentinels names one master for \(master); \(named.count) answer"
-                    + (lacksRight ? ", and the user's ACL lacks a right at one" : ""))
+                "no majority of the \(all) Sentinels names one master for \(master): \(named.count) name one"
+                    + (problems.isEmpty ? "" : "; the others: \(problems.sorted().joined(separator: "; "))"))
         }
         return Placement(owners: [winner], sentinels: (named.count, all))
     }

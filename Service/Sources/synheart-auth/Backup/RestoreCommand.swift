@@ -76,7 +76,7 @@ struct RestoreCommand: AsyncParsableCommand {
             outcome.refusal = max(outcome.refusal, SignaturePolicy.maximumFutureWindow)
         case .servers(let url, let redis):
             _ = try await PostgreSQLStores.importRows(url, from: export, lastReading: takenAt)
-            let stores = try await ServerStores.forCommand(postgresql: url, creating: false)
+            let stores = try await ServerStores.forCommand(postgresql: url, redis: nil, creating: false)
             try await closing(stores.close) {
                 outcome = try await restoration.complete(
                     stores, else: ". The PostgreSQL database has its rows already: empty it before another attempt")

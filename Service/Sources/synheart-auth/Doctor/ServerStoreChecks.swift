@@ -28,18 +28,26 @@ struct ServerStoreChecks {
     func findings() async -> [StoreCheckResult] {
         var options = PostgreSQLStores.Options()
         options.isFailoverLossless = isFailoverLossless
-        // A check below reports a wrong URL.
-        if let redis, let place = try? RedisStores.place(of: redis) { options.claims = place }
+        guard let redis else { return await PostgreSQLStores.diagnose(postgresql, options: options) }
+        let place = try? RedisStores.place(of: redis)
+        if let place { options.claims = place }
         let database = await PostgreSQLStores.diagnose(postgresql, options: options)
-        guard let redis else { return database }
-        return database + (await RedisStores.diagnose(redis, claimsOfOneApp: claimsOfOneApp))
+        let others = await RedisStores.diagnose(redis, claimsOfOneApp: claimsOfOneApp)
+        // The keeper comes last: a Redis that cannot be used is the cause, and another keeper no remedy.
+        let isKeeper = { (result: StoreCheckResult) in result.check == "claim_keeper" }
+        return database.filter { !isKeeper($0) } + others + (place == nil ? [] : database.filter(isKeeper))
     }
 
     /// Runs all checks, and those of the content if the key opens it.
     func run(_ key: ServiceKey?, _ report: inout DoctorReport) async {
         for finding in await findings() { report.add(finding) }
-        guard let key, let stores = try? await ServerStores.forCommand(postgresql: postgresql, creating: false) else {
-            return
+        guard let key,
+            let stores = try? await ServerStores.forCommand(postgresql: postgresql, redis: redis, creating: false)
+        else { return }
+        if stores.postgresql.use.failovers > 0 {
+            report.warn(
+                "postgresql_primary", "a former primary takes writes, and the nodes use another one",
+                do: "stop it, or make it a standby")
         }
         do {
             try await ServiceKeyRules(store: stores.serviceKeys, key: key).inspect()

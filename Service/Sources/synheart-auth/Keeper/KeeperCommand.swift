@@ -33,15 +33,26 @@ struct KeeperCommand: AsyncParsableCommand {
         var config: String?
 
         /// Opens the database for a body, which also gets the place of the claims that the configuration names.
-        func use(_ body: (PostgreSQLStores, ClaimPlace) async throws -> Void) async throws {
+        ///
+        /// - Parameter checksPlace: whether to refuse a Redis that cannot be used from here.
+        func use(checksPlace: Bool = false, _ body: (PostgreSQLStores, ClaimPlace) async throws -> Void) async throws {
             let configuration = try ServiceConfiguration.inEffect(config: config, flags: stores.flags, for: .store)
             guard let url = configuration.secret(.postgresql) else {
                 throw CommandFailure(
                     .impossible, "there is no stores.postgresql. A SQLite file keeps its claims beside it, for one node"
                 )
             }
-            let place = try configuration.secret(.redis).map { try RedisStores.place(of: $0) } ?? .postgresql
-            let opened = try await ServerStores.forCommand(postgresql: url, creating: false)
+            let redis = configuration.secret(.redis)
+            let place = try redis.map { try RedisStores.place(of: $0) } ?? .postgresql
+            if checksPlace, let redis,
+                let fault = await RedisStores.diagnose(redis).first(where: { $0.level == .failure })
+            {
+                throw CommandFailure(
+                    .impossible,
+                    "nothing was changed: \(fault.sentence) With this keeper, every node would refuse signed requests. Run the command "
+                        + "where this Redis can be used")
+            }
+            let opened = try await ServerStores.forCommand(postgresql: url, redis: nil, creating: false)
             try await closing(opened.close) { try await body(opened.postgresql, place) }
         }
     }
@@ -80,7 +91,7 @@ struct KeeperCommand: AsyncParsableCommand {
                 Run it while nodes use the former keeper: then they refuse signed requests for 6 s, because the claims stay behind. \
                 Otherwise, and where the keeper stays the same, it may be two minutes. It always makes a new id, and the nodes \
                 forget which PostgreSQL primary was the newest: after an older primary was made the only one again, run it with \
-                the configuration of before.
+                the configuration of before. A Redis that cannot be used from here is refused.
 
                   synheart-auth keeper set --config /etc/synheart-auth.yaml
                   synheart-auth keeper set --postgresql postgresql://… \\
@@ -91,7 +102,7 @@ struct KeeperCommand: AsyncParsableCommand {
 
         func run() async throws {
             try await reporting {
-                try await deployment.use { stores, place in
+                try await deployment.use(checksPlace: true) { stores, place in
                     let before = try await stores.setKeeper(place, actor: SystemUser.actor)
                     let name = before.place?.description
                     try output.done(

@@ -104,7 +104,7 @@ struct ServeCommand: AsyncParsableCommand {
             service: service, stores: stores.all, settings: cappedByFileLimit(settings, log.logger),
             readiness: Readiness(
                 service: service, stores: stores.all, parts: { stores.parts },
-                further: stores.readiness(of: service) + [providers.readiness]),
+                hasServerClock: stores.hasServerClock, further: stores.readiness(of: service) + [providers.readiness]),
             metrics: metrics, gauges: stores.metrics + [dropped] + (tracing?.exporter.metrics ?? []),
             pages: try Console(), tracer: tracing?.tracer, logger: log.logger)
         let reloading = Reloading(

@@ -53,9 +53,10 @@ struct OpenedStores {
             options.busyTimeout = .seconds(30)
             return OpenedStores(
                 engine: try SQLiteStores(path: path, role: .administration, options: options), key: key)
-        case .servers(let postgresql, _):
+        case .servers(let postgresql, let redis):
             return OpenedStores(
-                engine: try await ServerStores.forCommand(postgresql: postgresql, creating: creating), key: key)
+                engine: try await ServerStores.forCommand(postgresql: postgresql, redis: redis, creating: creating),
+                key: key)
         }
     }
 }

@@ -34,17 +34,28 @@ struct ServerStores: StoreEngine {
         }
     }
 
-    /// Connects as a command. A command needs no Redis, because only the service uses challenges, claims and rate limits.
+    /// Connects as a command. A command needs no Redis, because only the service uses challenges, claims and rate limits. It asks
+    /// Redis only which primary of PostgreSQL the nodes use: a former one that runs again would take a change that no node sees.
     ///
-    /// - Parameter creating: whether to create the tables in an empty database.
-    static func forCommand(postgresql url: String, creating: Bool) async throws -> ServerStores {
+    /// - Parameters:
+    ///   - redis: nil: Redis is not asked.
+    ///   - creating: whether to create the tables in an empty database.
+    static func forCommand(postgresql url: String, redis: String?, creating: Bool) async throws -> ServerStores {
         var options = PostgreSQLStores.Options()
         // A command can wait longer for a busy database than a request can.
         options.deadline = .seconds(60)
         options.connections = 2
         options.createsTables = creating
-        return ServerStores(
-            postgresql: try await PostgreSQLStores.connect(url, role: .administration, options: options), redis: nil)
+        let postgresql = try await PostgreSQLStores.connect(url, role: .administration, options: options)
+        // The first question shows which primary answers.
+        let ahead = try? await postgresql.clockLead()
+        if let redis, let primary = await RedisStores.newestPrimary(redis) { postgresql.learn(of: primary) }
+        if let ahead, abs(ahead) > PostgreSQLStores.maximumClockDifference {
+            StandardError.print(
+                "synheart-auth: warning: this machine's clock is \(ahead.magnitude) s \(ahead < 0 ? "behind" : "ahead of") "
+                    + "PostgreSQL's. What this command records has its date. Run a time service on both")
+        }
+        return ServerStores(postgresql: postgresql, redis: nil)
     }
 
     var all: AuthService.Stores {
@@ -59,6 +70,8 @@ struct ServerStores: StoreEngine {
     var lock: any ServiceLock { postgresql.lock }
 
     var parts: [[UInt8]] { redis?.condition(at: UnixTime(0), futureWindow: 0).parts ?? [] }
+
+    var hasServerClock: Bool { true }
 
     func readiness(of service: AuthService) -> [Readiness.Check] {
         let database = Readiness.Check("postgresql") { [postgresql] in try await postgresql.check() }

@@ -13,6 +13,8 @@ protocol StoreEngine: Sendable {
     /// For each part of the stores of challenges and claims that can currently be used, the first bytes of the challenges and
     /// device ids that belong to it (`Readiness`). Empty if the stores have no parts.
     var parts: [[UInt8]] { get }
+    /// Whether one of the readiness checks compares this node's clock with a server's.
+    var hasServerClock: Bool { get }
     /// The readiness checks of the engine.
     func readiness(of service: AuthService) -> [Readiness.Check]
     var metrics: [MetricsSource] { get }
@@ -35,6 +37,7 @@ protocol StoreEngine: Sendable {
 extension SQLiteStores: StoreEngine {
     /// One file has no parts.
     var parts: [[UInt8]] { [] }
+    var hasServerClock: Bool { false }
 
     /// Nothing to do: the service's lock prevents every other process from changing the sealing key.
     func serviceSeals(with key: ServiceKeyCheck) {}

@@ -167,6 +167,22 @@ import Testing
         }
     }
 
+    @Test func `where a server's clock agrees with a node's, events dated ahead leave it ready`() async throws {
+        try await TestServer.with { server in
+            server.clock.advance(3600)
+            try await server.all.audit.append(AuditEvent(.securityEvent, at: server.clock.now, actor: "test"))
+            server.clock.advance(-3600)
+            for (hasServerClock, failure) in [(false, "the clock is 3600 s behind"), (true, "a clock was ahead")] {
+                let findings = await Readiness(
+                    service: server.service, stores: server.all, hasServerClock: hasServerClock
+                ).findings()
+                let clock = try #require(findings.first { $0.name == "clock" })
+                #expect(hasServerClock == (clock.failure == nil), "\(clock)")
+                #expect("\(clock)".contains(failure), "\(clock)")
+            }
+        }
+    }
+
     @Test func `one event that is dated ahead leaves the node ready, and degraded until that time`() async throws {
         try await TestServer.with { server in
             server.clock.advance(3600)

@@ -88,9 +88,18 @@ final class Cluster: Sendable {
 
     /// Makes this Redis the keeper of the claims; nil: PostgreSQL.
     func setKeeper(_ redis: RedisProcess?) async throws {
-        let answer = try await Binary.run(
-            ["keeper", "set"] + Self.stores(database, postgresql, redis), environment: Self.serviceKey)
+        let answer = try await run(["keeper", "set"], redis: redis?.url)
         try #require(answer.status == 0, "\(answer.errors)")
+    }
+
+    /// Runs a command that is configured with this Redis (nil: with PostgreSQL alone) and these servers; nil: the first one.
+    func run(
+        _ command: [String], redis: String?, on servers: [PostgreSQLServer]? = nil
+    ) async throws -> Binary.Result {
+        let ports = (servers ?? [postgresql]).map(\.port)
+        return try await Binary.run(
+            command + ["--postgresql", Self.url(database, ports)] + (redis.map { ["--redis", $0] } ?? []),
+            environment: Self.serviceKey)
     }
 
     private static func stores(

@@ -201,6 +201,13 @@ import Testing
             port: former.operationsPort, WireRequest(method: "GET", target: "/readyz", headers: [], body: []))
         #expect(ready?.status == 503)
         #expect(ready?.text.contains("former primary") == true, "\(ready?.text ?? "")")
+
+        // A command has seen no failover itself. Redis tells it which primary the nodes use.
+        let list = ["devices", "list", "--app", DevelopmentDevice.appID, "--status", "revoked", "--json"]
+        let both = try await cluster.run(list, redis: cluster.redis?.url, on: [cluster.postgresql, replica])
+        #expect(both.status == 0 && both.output.contains("\(device.id)"), "\(both.output) \(both.errors)")
+        let alone = try await cluster.run(list, redis: cluster.redis?.url)
+        #expect(alone.status != 0 && alone.errors.contains("former primary"), "\(alone.output) \(alone.errors)")
     }
 
     @Test(.enabled(if: hasTime)) func `a replica of Redis that lags is promoted`() async throws {

@@ -129,6 +129,25 @@ import Testing
         await cluster.judge(clients, await nodes.all)
     }
 
+    @Test func `a Redis that cannot be used is named first, and never becomes the keeper`() async throws {
+        let cluster = try await Cluster()
+        let node = try await cluster.node(redis: cluster.redis)
+        try await cluster.awaitAcceptance(by: [node], within: .seconds(30))
+        let gone = try await RedisProcess(port: LoopbackPort.reserve())
+        gone.kill()
+        let set = try await cluster.run(["keeper", "set"], redis: gone.url)
+        #expect(set.status == 2 && set.errors.contains("nothing was changed"), "\(set.errors)")
+        #expect(set.errors.contains("nothing listens there"), "\(set.errors)")
+        let shown = try await cluster.run(["keeper", "show", "--json"], redis: gone.url)
+        #expect(shown.output.contains(#""is_configured":false"#) || shown.output.contains(#""is_configured": false"#))
+        for (url, reason) in [(gone.url, "nothing listens there"), ("redis://:a@b/c@127.0.0.1:1", "stores.redis")] {
+            let checked = try await cluster.run(["config", "check"], redis: url)
+            #expect(checked.status != 0 && checked.errors.contains(reason), "\(checked.errors)")
+            #expect(!checked.errors.contains("keeper set"), "\(checked.errors)")
+        }
+        withExtendedLifetime(node) {}
+    }
+
     // MARK: Without PostgreSQL
 
     /// The answer of each route while PostgreSQL cannot be reached, as on the page *Several nodes*.
