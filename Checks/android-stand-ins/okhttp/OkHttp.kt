@@ -15,6 +15,14 @@ public fun interface Interceptor {
     }
 }
 
+public class Route internal constructor()
+
+// Not a `fun interface` in OkHttp 4.
+public interface Authenticator {
+    @Throws(IOException::class)
+    public fun authenticate(route: Route?, response: Response): Request?
+}
+
 public class HttpUrl internal constructor(private val text: String) {
     override fun toString(): String = text
 }
@@ -45,6 +53,9 @@ internal interface Network {
 /** Calls the interceptors as OkHttp does: the application's around all copies of a request, the network's around each. */
 public open class OkHttpClient internal constructor(private val from: Builder) {
     public constructor() : this(Builder())
+
+    @get:JvmName("authenticator")
+    public val authenticator: Authenticator = from.authenticator
 
     public open fun newCall(request: Request): Call = RealCall(request)
 
@@ -86,7 +97,7 @@ public open class OkHttpClient internal constructor(private val from: Builder) {
         }
 
         private fun followUp(response: Response, prior: Response?): Request? = when (response.code) {
-            401 -> from.authenticates(response)
+            401 -> authenticator.authenticate(null, response)
             408 -> response.request.takeIf { from.retriesOnConnectionFailure && prior?.code != 408 && response.header("Retry-After").orZero() == 0 }
             503 -> response.request.takeIf { prior?.code != 503 && response.header("Retry-After") == "0" }
             300, 301, 302, 303, 307, 308 -> response.header("Location")?.takeIf { from.followsRedirects }?.let { place ->
@@ -112,13 +123,17 @@ public open class OkHttpClient internal constructor(private val from: Builder) {
         internal var followsRedirects = true
         internal var retriesOnConnectionFailure = true
 
-        /** For tests: carries requests, and answers a 401. */
+        internal var authenticator: Authenticator = object : Authenticator {
+            override fun authenticate(route: Route?, response: Response): Request? = null
+        }
+
+        /** For tests: carries requests. */
         internal var network: Network = object : Network {
             override fun connect(call: Call) = throw IOException("no network")
         }
-        internal var authenticates: (Response) -> Request? = { null }
         public fun addInterceptor(interceptor: Interceptor): Builder = apply { interceptors.add(interceptor) }
         public fun addNetworkInterceptor(interceptor: Interceptor): Builder = apply { networkInterceptors.add(interceptor) }
+        public fun authenticator(authenticator: Authenticator): Builder = apply { this.authenticator = authenticator }
         public fun followRedirects(followRedirects: Boolean): Builder = apply { followsRedirects = followRedirects }
         public fun followSslRedirects(followProtocolRedirects: Boolean): Builder = apply { followProtocolRedirects.hashCode() }
         public fun build(): OkHttpClient = OkHttpClient(this)
@@ -203,7 +218,7 @@ public abstract class ResponseBody : java.io.Closeable {
 }
 
 public class Response internal constructor(
-    internal val request: Request,
+    @get:JvmName("request") public val request: Request,
     @get:JvmName("code") public val code: Int,
     @get:JvmName("headers") public val headers: Headers,
     private val bytes: ByteArray,

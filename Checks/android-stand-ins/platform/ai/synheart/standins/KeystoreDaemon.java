@@ -104,6 +104,8 @@ public final class KeystoreDaemon {
     public volatile boolean hasStrongBox = true;
     /** How the device attests keys. */
     public volatile Attestation attestation = Attestation.HARDWARE;
+    /** Runs at each call that fails as told, before its answer. */
+    public volatile Runnable duringFailure = () -> {};
     private final Map<Call, Deque<Fault>> next = new HashMap<>();
     private final Map<Call, Fault> always = new HashMap<>();
     private final Map<Call, CountDownLatch> held = new HashMap<>();
@@ -236,6 +238,7 @@ public final class KeystoreDaemon {
         if (latch != null) {
             try { latch.await(); } catch (InterruptedException error) { throw failure(SYSTEM_ERROR); }
         }
+        if (fault != null && fault.code != 0) duringFailure.run();
         if (fault != null && fault.code != 0) throw StandInKeyStoreExceptions.of(fault.code, message(fault.code), fault.provisioning);
     }
 

@@ -41,6 +41,16 @@ class ClockTest {
     }
 
     @Test
+    fun `a clock that cannot be stored is an error of the storage, and corrected as soon as it can be`() = World.run {
+        register()
+        phone.clock.wallOffset = 3_600_000
+        phone.isFull = true
+        expect<SynheartAuthException.StorageError>(Recovery.RETRY) { client.status(appId) }
+        phone.isFull = false
+        client.status(appId)
+    }
+
+    @Test
     fun `a round trip in which the device slept teaches no offset`() = World.run {
         register()
         at(World.STATUS) { send -> send().also { phone.clock.elapsedOffset += 300_000 } }

@@ -6,6 +6,7 @@ import kotlin.time.Duration.Companion.seconds
 import kotlinx.coroutines.delay
 import kotlinx.coroutines.withTimeout
 import org.junit.Assert.assertEquals
+import org.junit.Assert.assertTrue
 import org.junit.Test
 
 /** Automatic rotations: after a failure only a new cause starts another one in the same process. */
@@ -36,6 +37,27 @@ class MaintenanceTest {
         assertEquals(200, send().status)
         eventually { record().keyRotatedAt != null }
         assertEquals(4, count(World.ROTATE))
+    }
+
+    @Test
+    fun `a rotation whose answer was lost is finished for the compromise that was demanded since`() = World.run {
+        val deviceId = register().deviceId
+        loseAnswer(World.ROTATE)
+        loseRequest(World.STATUS, 3)
+        loseRequest(World.ROTATE, 2)
+        expect<SynheartAuthException.NetworkError>(Recovery.RETRY) { client.rotateKey(appId) }
+        demand(3_600, "compromise", deviceId)
+        forgetAnswers()
+        val reasons = mutableListOf<String>()
+        val network = phone.network
+        phone.network = { request, send ->
+            if (request.isTo(World.ROTATE)) reasons.add(String(request.body))
+            network(request, send)
+        }
+        client = SynheartAuth(phone.configuration(rotatesAutomatically = true))
+        assertEquals(200, send().status)
+        eventually { record().journal == null }
+        assertTrue("$reasons", reasons.isNotEmpty() && "\"reason\":\"compromise\"" in reasons.first())
     }
 
     @Test

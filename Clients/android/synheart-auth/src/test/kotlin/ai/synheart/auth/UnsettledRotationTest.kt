@@ -57,6 +57,17 @@ class UnsettledRotationTest {
     }
 
     @Test
+    fun `a key that is called too old after it was rotated is not rotated again`() = World.run {
+        register()
+        at(World.STATUS) {
+            client.rotateKey(appId)
+            refusal(403, "KEY_EXPIRED")
+        }
+        assertEquals(200, send().status)
+        assertEquals(1, count(World.ROTATE))
+    }
+
+    @Test
     fun `a refused signature is repeated once, and only if the key changed`() {
         for (operation in operations) World.run {
             register()

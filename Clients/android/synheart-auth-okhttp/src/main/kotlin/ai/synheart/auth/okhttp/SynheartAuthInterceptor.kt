@@ -22,6 +22,7 @@ import kotlinx.coroutines.currentCoroutineContext
 import kotlinx.coroutines.launch
 import kotlinx.coroutines.runBlocking
 import kotlinx.coroutines.withContext
+import okhttp3.Authenticator
 import okhttp3.Headers
 import okhttp3.Interceptor
 import okhttp3.MediaType
@@ -29,6 +30,7 @@ import okhttp3.OkHttpClient
 import okhttp3.Request
 import okhttp3.RequestBody
 import okhttp3.Response
+import okhttp3.Route
 import okio.Buffer
 import okio.BufferedSink
 import okio.buffer
@@ -42,7 +44,7 @@ public class SynheartAuthIOException(
 
 /**
  * Lets the client sign the requests of an OkHttp client, and recover from refusals as `SynheartAuth.send` does. Add it after the
- * app's own interceptors:
+ * app's own interceptors and its `Authenticator`:
  *
  * ```
  * OkHttpClient.Builder().addSynheartAuth(SynheartAuth.shared, "com.example.app").build()
@@ -52,16 +54,25 @@ public class SynheartAuthIOException(
  * is held in memory, unless [scheme] is [SignatureScheme.TWO]: then it is written twice (the first time for its digest), unless
  * it is one-shot. A duplex body is refused: it is written while the answer is read, and a signature comes before that.
  *
- * A signed request is sent once. Where OkHttp would send it again (after a failed connection, a redirect, a 401 that an
- * `Authenticator` answers, a 408 or a 503), the call throws an `IOException` or returns the answer. A GET or HEAD that was sent
- * and whose connection then failed is signed and sent once more.
+ * A signed request is sent once. Where OkHttp would send it again (after a failed connection, a redirect, a 408 or a 503), the call
+ * throws an `IOException` or returns the answer. A 401 of a signed request is never given to the `Authenticator`: the client may have
+ * to read it, and otherwise the call returns it. A GET or HEAD that was sent and whose connection then failed is signed and sent
+ * once more.
  *
  * @param deadline the limit of a call, recoveries included, until the head of the answer
  */
 public fun OkHttpClient.Builder.addSynheartAuth(
     auth: SynheartAuth, appId: String, scheme: SignatureScheme? = null, deadline: Duration = 30.seconds,
 ): OkHttpClient.Builder = followRedirects(false).followSslRedirects(false)
+    // A builder does not tell its authenticator.
+    .authenticator(OthersAuthenticator(build().authenticator))
     .addInterceptor(SynheartAuthInterceptor(auth, appId, scheme, deadline)).addNetworkInterceptor(OnceGuard)
+
+/** The app's authenticator, for requests that the client does not sign. */
+private class OthersAuthenticator(private val app: Authenticator) : Authenticator {
+    override fun authenticate(route: Route?, response: Response): Request? =
+        if (response.request.tag(SignedRequest::class.java) != null) null else app.authenticate(route, response)
+}
 
 /** Signs a request and sends it. */
 internal class SynheartAuthInterceptor(

@@ -2,8 +2,8 @@ package ai.synheart.auth.okhttp
 
 import ai.synheart.auth.CountingServer
 import ai.synheart.auth.CountingServer.Fate
-import ai.synheart.auth.HttpResponse
 import ai.synheart.auth.HttpRequest
+import ai.synheart.auth.HttpResponse
 import ai.synheart.auth.OnceRuns
 import ai.synheart.auth.SignatureScheme
 import ai.synheart.auth.SynheartAuth
@@ -12,6 +12,7 @@ import java.io.IOException
 import java.io.InputStream
 import java.net.Socket
 import java.net.URI
+import okhttp3.Authenticator
 import okhttp3.Call
 import okhttp3.Headers
 import okhttp3.HttpUrl
@@ -20,6 +21,7 @@ import okhttp3.OkHttpClient
 import okhttp3.Request
 import okhttp3.RequestBody.Companion.toRequestBody
 import okhttp3.Response
+import okhttp3.Route
 import okhttp3.bytes
 import org.junit.Assert.assertEquals
 import org.junit.Assert.assertThrows
@@ -90,11 +92,13 @@ class OkHttpOnceTest {
         }
     }
 
-    private fun client(auth: SynheartAuth, scheme: SignatureScheme? = null): OkHttpClient = OkHttpClient.Builder().addSynheartAuth(auth, "com.example.app", scheme).apply {
-        network = Sockets()
-        // An app's own authenticator, which has a password ready.
-        authenticates = { it.request.newBuilder().build() }
-    }.build()
+    /** An app's own authenticator, which has a password ready. */
+    private object Passwords : Authenticator {
+        override fun authenticate(route: Route?, response: Response): Request = response.request.newBuilder().build()
+    }
+
+    private fun client(auth: SynheartAuth, scheme: SignatureScheme? = null): OkHttpClient = OkHttpClient.Builder().authenticator(Passwords)
+        .addSynheartAuth(auth, "com.example.app", scheme).apply { network = Sockets() }.build()
 
     private fun HttpRequest.toOkHttp(): Request {
         val lines = Headers.Builder().apply { for ((name, value) in headers) add(name, value) }.build()
@@ -135,6 +139,16 @@ class OkHttpOnceTest {
         val before = server.executions.get()
         assertThrows(IOException::class.java) { client.newCall(post).execute() }
         assertEquals(before + 1, server.executions.get())
+    }
+
+    @Test
+    fun `a 401 of a request without a body is its answer, which the app's authenticator does not get`() = server { server, client ->
+        for (method in listOf("GET", "DELETE")) {
+            server.fates.add(Fate.CHALLENGE)
+            val before = server.requests.get()
+            assertEquals(401, client.newCall(HttpRequest(method, "${server.url}/v1/x").toOkHttp()).execute().code)
+            assertEquals(before + 1, server.requests.get())
+        }
     }
 
     @Test

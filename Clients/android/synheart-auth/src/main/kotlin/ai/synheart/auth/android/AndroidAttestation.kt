@@ -25,8 +25,8 @@ internal class AndroidAttestation(
     // Made on first use: the classes of Play Integrity may be missing from the app.
     private val integrity: IntegrityTokens? by lazy { if (proof.usesPlayIntegrity) tokens() else null }
 
-    /** The challenge for which Play Integrity was unavailable last, and how often. */
-    private var waiting: Pair<ByteArray, Int>? = null
+    /** For each key's name, the challenge for which Play Integrity was unavailable last, and how often. */
+    private val waiting = HashMap<String, Pair<ByteArray, Int>>()
 
     /** Prepares a token provider on another thread, so that the first registration does not wait for it. */
     fun warmUp() = threads.dispatch(EmptyCoroutineContext) {
@@ -80,8 +80,8 @@ internal class AndroidAttestation(
      */
     @Synchronized
     private fun isUnavailableTooOften(subject: AttestationSubject): Boolean {
-        val earlier = waiting?.takeIf { MessageDigest.isEqual(it.first, subject.challenge) }?.second ?: 0
-        waiting = subject.challenge.copyOf() to earlier + 1
+        val earlier = waiting[subject.alias]?.takeIf { MessageDigest.isEqual(it.first, subject.challenge) }?.second ?: 0
+        waiting[subject.alias] = subject.challenge.copyOf() to earlier + 1
         return earlier + 1 >= MAXIMUM_FAILURES
     }
 

@@ -6,6 +6,7 @@ import ai.synheart.auth.DeviceKeyStoreException.Code
 import ai.synheart.auth.wire.hex
 import ai.synheart.auth.wire.sha256
 import android.os.Build
+import android.os.SystemClock
 import android.security.keystore.KeyGenParameterSpec
 import android.security.keystore.KeyProperties
 import java.security.KeyPairGenerator
@@ -53,7 +54,8 @@ internal class AndroidKeyStore(
 
     /**
      * Makes a key in the best way that works, and its canary. Busy hardware gets [BUSY_ATTEMPTS] attempts, with pauses, before
-     * the next way is tried. A failure also deletes the key to be replaced: Android does so since version 12.
+     * the next way is tried. A slow failure is no busy hardware: Android waits 10 s for the server that provisions attestation keys,
+     * and three such waits would end the whole call. A failure also deletes the key to be replaced: Android does so since version 12.
      */
     override fun create(alias: String, challenge: ByteArray?): ByteArray {
         val ways = ways(isAttested = challenge != null && attestsKeys)
@@ -61,6 +63,7 @@ internal class AndroidKeyStore(
         unattested -= alias
         for (way in ways) {
             for (attempt in 1..BUSY_ATTEMPTS) {
+                val startedAt = SystemClock.elapsedRealtime()
                 val failure = try {
                     return generate(alias, challenge.takeIf { way.isAttested }, way.isInStrongBox).also {
                         if (way.isAttested) unattested -= alias
@@ -73,6 +76,7 @@ internal class AndroidKeyStore(
                 failures = failures + (failure as? DeviceKeyStoreException ?: KeystoreFault.exception(failure))
                 if (fault != KeystoreFault.TEMPORARY && fault != KeystoreFault.OPERATION_DROPPED) break
                 if (way.isAttested) unattested += alias
+                if (SystemClock.elapsedRealtime() - startedAt > SLOW_MILLIS) break
                 if (attempt < BUSY_ATTEMPTS) keystore.pause()
             }
         }
@@ -144,8 +148,8 @@ internal class AndroidKeyStore(
                 generate(canary(alias), challenge = null, way.isInStrongBox)
                 break
             } catch (error: Exception) {
-                if (way.isInStrongBox && KeystoreFault.of(error) == KeystoreFault.IMPOSSIBLE) continue
-                throw KeystoreFault.exception(error)
+                // Where the StrongBox fails, `create` makes keys in the trusted execution environment as well.
+                if (!way.isInStrongBox) throw KeystoreFault.exception(error)
             }
         }
         if (failure.code != Code.NOT_FOUND && failure.code != Code.INVALIDATED) throw failure
@@ -168,6 +172,9 @@ internal class AndroidKeyStore(
 
     companion object {
         private const val BUSY_ATTEMPTS = 3
+
+        /** Hardware that is busy says so sooner. */
+        private const val SLOW_MILLIS = 2_000L
         private val CANARY_MESSAGE = "canary".toByteArray()
 
         /** A P-256 key as SubjectPublicKeyInfo. */

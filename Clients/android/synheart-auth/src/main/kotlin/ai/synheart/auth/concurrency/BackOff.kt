@@ -12,11 +12,17 @@ import kotlinx.coroutines.launch
 internal class BackOff(private val sleeper: Sleeper) {
     private val end = CompletableDeferred<Unit>()
 
+    /** Whether a stronger operation has taken the place of this one. */
+    @Volatile
+    var isSuperseded = false
+        private set
+
     /** Whether the operation must stop. */
     val isEnded: Boolean get() = end.isCompleted
 
     /** Ends the current pause and all later ones. */
-    fun end() {
+    fun end(isSuperseded: Boolean = false) {
+        this.isSuperseded = isSuperseded
         end.complete(Unit)
     }
 

@@ -110,13 +110,14 @@ internal class AuthenticatedSend(
             val isRepeated = !recovered.add(verdict.code)
             if (isRepeated && !verdict.endsIdentity) throw verdict
             when (verdict.remedy) {
-                Remedy.LEARN_CLOCK -> learnClock(verdict, signed.record.clockOffset, signedAt)
+                Remedy.LEARN_CLOCK -> if (!learnClock(verdict, signed.record.clockOffset, signedAt)) return answer
                 Remedy.REPORT -> throw verdict.naming(url.origin)
                 // A copy was accepted. Sign again only if another copy has no second effect.
                 Remedy.SIGN_AGAIN -> if (!isRepeatable) {
                     throw failure(Situation.WRITE_REPLAYED, "a copy of this request was accepted; it is not sent again", verdict)
                 }
-                Remedy.ROTATE -> identity.rotateAsDemanded()
+                // After a rotation, another refusal of the old key asks for no second one.
+                Remedy.ROTATE -> if (context.ledger.load().key == signed.key) identity.rotateAsDemanded()
                 Remedy.ASSERT ->
                     throw failure(OwnCode.ATTESTATION_UNAVAILABLE, "this device has no App Attest key to assert with", verdict)
                 Remedy.FINISH_ROTATION, Remedy.CONFIRM -> {
@@ -171,10 +172,14 @@ internal class AuthenticatedSend(
         }
     }
 
-    /** Learns the clock after the refusal of a copy that was signed with this offset, at this time of the clock that does not jump. */
-    private suspend fun learnClock(verdict: SynheartAuthException, used: ClockOffset, signedAt: Long) {
+    /**
+     * Learns the clock after the refusal of a copy that was signed with this offset, at this time of the clock that does not jump.
+     *
+     * @return whether to sign again. If not, another origin refuses a clock that is right for the auth service
+     */
+    private suspend fun learnClock(verdict: SynheartAuthException, used: ClockOffset, signedAt: Long): Boolean {
         // Another call has learned the clock since the copy was signed.
-        if (context.ledger.load().clockOffset != used) return
+        if (context.ledger.load().clockOffset != used) return true
         // A copy that was under way for long is refused although the clock is right, and its answer may be as old.
         val isLate = context.configuration.clock.elapsedMillis - signedAt > LONGEST_ROUND_TRIP_MILLIS
         val time = verdict.failure.serverTime
@@ -184,7 +189,9 @@ internal class AuthenticatedSend(
         } else {
             identity.status()
         }
-        if (context.ledger.load().clockOffset == used && !isLate) throw unlearnableClock(verdict)
+        if (context.ledger.load().clockOffset != used || isLate) return true
+        if (isAuthOrigin) throw unlearnableClock(verdict)
+        return false
     }
 
     /**

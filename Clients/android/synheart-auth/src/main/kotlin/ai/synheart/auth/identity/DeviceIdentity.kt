@@ -94,25 +94,29 @@ internal class DeviceIdentity(val context: IdentityContext, private val scope: C
         return result
     }
 
-    /** Rotates. Joins a running rotation that does as much; a running one that does less ends at its next pause. */
+    /**
+     * Rotates. Joins a running rotation that does as much. One that does less ends at its next pause, and its callers join the new
+     * one.
+     */
     suspend fun rotate(reason: RotationReason): KeyRotation {
-        while (true) {
-            val (running, isEnough) = synchronized(this) {
-                val current = rotation?.takeIf { it.outcome.isActive }
-                if (current != null) {
-                    current to rotationReason.covers(reason)
-                } else {
-                    val backOff = BackOff(context.configuration.sleeper)
-                    val outcome = start { RotationCycle(context, reason, backOff).run() }
-                    rotationReason = reason
-                    Running(outcome, backOff).also { rotation = it } to true
-                }
+        var running = synchronized(this) {
+            val current = rotation?.takeIf { it.outcome.isActive }
+            if (current != null && rotationReason.covers(reason)) return@synchronized current
+            current?.backOff?.end(isSuperseded = true)
+            val backOff = BackOff(context.configuration.sleeper)
+            val outcome = start {
+                current?.outcome?.join()
+                RotationCycle(context, reason, backOff).run()
             }
-            if (isEnough) return running.outcome.outcome()
-            running.backOff.end()
+            rotationReason = reason
+            Running(outcome, backOff).also { rotation = it }
+        }
+        while (true) {
             try {
-                running.outcome.outcome()
-            } catch (_: SynheartAuthException) {
+                return running.outcome.outcome()
+            } catch (error: SynheartAuthException) {
+                if (!running.backOff.isSuperseded) throw error
+                running = synchronized(this) { rotation } ?: throw error
             }
         }
     }
@@ -201,7 +205,9 @@ internal class DeviceIdentity(val context: IdentityContext, private val scope: C
         val record = context.ledger.load()
         val entry = record.journal
         when {
-            entry is JournalEntry.Rotation && record.identity == Identity.ACTIVE -> rotate(entry.reason)
+            entry is JournalEntry.Rotation && record.identity == Identity.ACTIVE ->
+                // For the stronger of its own reason and the demanded one.
+                rotate(record.rotationDemand?.reason?.takeIf { it == RotationReason.COMPROMISE } ?: entry.reason)
             entry is JournalEntry.Disposal -> start { context.exclusively { Rotator(context).disposeLeftover() } }.outcome()
         }
         val now = context.ledger.load()

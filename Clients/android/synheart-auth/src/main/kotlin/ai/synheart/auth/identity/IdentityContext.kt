@@ -230,10 +230,16 @@ internal class IdentityContext(val appId: String, val configuration: Configurati
                 current = ledger.loadOfAnyOrigin()
                 // A copy that was under way for long is refused although the clock is right.
                 val isLate = configuration.clock.elapsedMillis - signedAt > LONGEST_ROUND_TRIP_MILLIS
-                if (error.remedy == Remedy.LEARN_CLOCK && current.clockOffset == before && !isLate) throw unlearnableClock(error)
+                if (error.remedy == Remedy.LEARN_CLOCK && current.clockOffset == before && !isLate) {
+                    current = ledger.apply(IdentityEvent.ClockLearned(offset(error)?.takeIf { it.isNews(before) } ?: throw unlearnableClock(error)))
+                }
             }
         }
     }
+
+    /** The offset that a refusal teaches; null if there is none. */
+    private fun offset(refusal: SynheartAuthException): ClockOffset? =
+        refusal.failure.serverTime?.let { ClockOffset.of(it, configuration.clock.wallMillis, 0) }
 
     /** Runs [body] with the key of the record. A key that cannot sign any more is marked as lost. */
     suspend fun <Value> signAsCurrent(

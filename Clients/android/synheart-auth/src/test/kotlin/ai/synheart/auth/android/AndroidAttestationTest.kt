@@ -41,8 +41,8 @@ class AndroidAttestationTest {
         AndroidConfiguration("https://auth.example.com", cloudProjectNumber = 7, proof = proof, requests = requests)
             .with(phone.device.context(), pause = phone::pause)
 
-    private fun subject(key: ByteArray, challenge: ByteArray = CHALLENGE) =
-        AttestationSubject("com.example.app", ALIAS, key, challenge, nonce)
+    private fun subject(key: ByteArray, challenge: ByteArray = CHALLENGE, alias: String = ALIAS) =
+        AttestationSubject("com.example.app", alias, key, challenge, nonce)
 
     private fun attest(configuration: ai.synheart.auth.Configuration, challenge: ByteArray = CHALLENGE) = runBlocking {
         val key = configuration.keyStore.create(ALIAS, CHALLENGE)
@@ -133,6 +133,17 @@ class AndroidAttestationTest {
         val renewed = ByteArray(32) { 9 }
         val other = configuration.keyStore.create(ALIAS, renewed)
         expect(Code.UNAVAILABLE) { configuration.attestation.attest(subject(other, renewed)) }
+    }
+
+    @Test
+    fun `where Google does not answer, two apps that register at once each send their chain at the second time`() {
+        val configuration = configuration(AndroidProof.EITHER)
+        val subjects = listOf(ALIAS to CHALLENGE, "$ALIAS.other" to ByteArray(32) { 9 }).map { (alias, challenge) ->
+            subject(configuration.keyStore.create(alias, challenge), challenge, alias)
+        }
+        play.failAlways(StandardIntegrityErrorCode.NETWORK_ERROR)
+        for (subject in subjects) expect(Code.UNAVAILABLE) { configuration.attestation.attest(subject) }
+        for (subject in subjects) assertNotNull(runBlocking { configuration.attestation.attest(subject) }.keyAttestation)
     }
 
     @Test

@@ -6,6 +6,7 @@ import ai.synheart.auth.android.PhoneRule.Companion.CHALLENGE
 import ai.synheart.standins.KeystoreDaemon
 import ai.synheart.standins.KeystoreDaemon.Call
 import android.os.Build
+import android.os.SystemClock
 import android.security.StandInKeyStoreExceptions.Provisioning
 import java.security.KeyFactory
 import java.security.Signature
@@ -147,6 +148,21 @@ class AndroidKeyStoreTest {
         assertEquals(4, Keystore().chain(ALIAS).size)
     }
 
+    @Test
+    fun `a provisioning server that does not answer is waited for once for each kind of hardware`() {
+        phone.keystore.failAlways(Call.GENERATE, KeystoreDaemon.OUT_OF_KEYS_TRANSIENT)
+        phone.keystore.duringFailure = Runnable { SystemClock.offsetMillis += 10_000 }
+        val keys = phone.keys(usesStrongBox = false)
+        keys.create(ALIAS, CHALLENGE)
+        assertEquals(1, Keystore().chain(ALIAS).size)
+        assertTrue(keys.mayAttestLater(ALIAS))
+        // The attempt, the key and its canary.
+        assertEquals(3, phone.keystore.count(Call.GENERATE))
+        expect(Code.UNAVAILABLE) { phone.keys(AndroidKeyStore.Attestation.ALWAYS).create(ALIAS, CHALLENGE) }
+        assertEquals(5, phone.keystore.count(Call.GENERATE))
+        assertEquals(0, phone.pauses)
+    }
+
     // Failures
 
     private val temporary = listOf(
@@ -236,6 +252,16 @@ class AndroidKeyStoreTest {
         assertTrue(canary in phone.keystore.aliases())
         phone.keystore.failNext(Call.SIGN_START, KeystoreDaemon.KEY_PERMANENTLY_INVALIDATED)
         phone.keys().check(ALIAS)
+    }
+
+    @Test
+    fun `a canary is made again beside a StrongBox that fails, as the key was`() {
+        for (code in listOf(KeystoreDaemon.UNKNOWN_ERROR, KeystoreDaemon.SECURE_HW_COMMUNICATION_FAILED)) {
+            phone.keystore.lose(AndroidKeyStore.canary(ALIAS))
+            phone.keystore.failNext(Call.GENERATE, code)
+            phone.keys().check(ALIAS)
+            assertEquals(false, phone.keystore.isInStrongBox(AndroidKeyStore.canary(ALIAS)))
+        }
     }
 
     @Test
