@@ -81,7 +81,8 @@
             } catch {
                 // A record can be removed even if the disk is full. A process that still signs with the record finds no key, and
                 // re-reads the record.
-                guard isRemoval, error.storageError.isFull else { throw error.storageError }
+                let failure = error.storageError(in: locks.path)
+                guard isRemoval, failure.isFull else { throw failure }
             }
             defer { locks.endChange(of: Self.versionFile(name)) }
             try change()
@@ -105,7 +106,8 @@
             } catch {
                 // The system empties the temporary folder, and no lock file can be made on a full disk. A lock of this process is
                 // then enough, because no other process shares these records.
-                guard owner != nil, error.storageError.isFull else { throw error.storageError }
+                let failure = error.storageError(in: locks.path)
+                guard owner != nil, failure.isFull else { throw failure }
                 return ProcessLock.take("\(name.text).\(scope)")
             }
         }
@@ -156,6 +158,8 @@
     struct LockDirectory: Sendable {
         private let directory: PrivateDirectory
         private let unprotect: @Sendable (_ path: String) -> Void
+
+        var path: String { directory.path }
 
         init(path: String, unprotect: @escaping @Sendable (_ path: String) -> Void) {
             directory = PrivateDirectory(path: path)
