@@ -141,7 +141,10 @@ public struct TransportError: Error, Sendable, Hashable, CustomStringConvertible
 
     /// A failure.
     ///
-    /// - Parameter mayHaveArrived: nil: unless `isUnsendable`. Say false only of a request of which no byte has left.
+    /// - Parameters:
+    ///   - description: an explanation for logs.
+    ///   - isUnsendable: whether the request was not sent, and cannot be sent as it is.
+    ///   - mayHaveArrived: nil: unless `isUnsendable`. Say false only of a request of which no byte has left.
     public init(_ description: String, isUnsendable: Bool = false, mayHaveArrived: Bool? = nil) {
         self.description = description
         self.isUnsendable = isUnsendable

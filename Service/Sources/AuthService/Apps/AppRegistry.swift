@@ -155,7 +155,10 @@ public final class AppRegistry: Sendable {
 
     /// Throws if `change` would refuse the record in place of `current`.
     ///
-    /// - Parameter knowsOthers: whether the caller may learn the ids of other apps.
+    /// - Parameters:
+    ///   - record: what the app's record would become.
+    ///   - current: the app's present record.
+    ///   - knowsOthers: whether the caller may learn the ids of other apps.
     public func requireChangeable(_ record: AppRecord, from current: AppRecord, knowsOthers: Bool) async throws {
         let others = knowsOthers ? try await others(of: record, opening: false) : OtherApps()
         let (_, needsNoDevices) = try record.replacing(
