@@ -78,6 +78,8 @@ actor DeviceIdentity {
 
     private func beginRotation(_ goal: RotationGoal) -> Running<KeyRotation, RotationGoal> {
         let earlier = rotation
+        // The callers of the earlier one join this one.
+        let goal = earlier.map { goal.union($0.goal) } ?? goal
         earlier?.backOff.end(isSuperseded: true)
         let backOff = BackOff(context.sleeper)
         let task = Operation<KeyRotation> {

@@ -344,6 +344,15 @@ import Testing
         #expect(await phone.service.devices.first?.previousKey?.until == phone.clock.trueMilliseconds / 1000)
     }
 
+    @Test func `a rotation that takes the place of another achieves the goals of both`() {
+        let goals = [RotationReason.scheduled, .compromise].flatMap { reason in
+            [false, true].map { RotationGoal(reason: reason, rebinds: $0) }
+        }
+        for (one, other) in goals.flatMap({ one in goals.map { (one, $0) } }) {
+            #expect(one.union(other).covers(one) && one.union(other).covers(other))
+        }
+    }
+
     @Test("a rotation left over as scheduled goes on as one for a compromise")
     func strongerReasonInTheJournal() async throws {
         let (phone, sdk, _) = try await registered()

@@ -13,6 +13,12 @@ struct RotationGoal: Sendable, Hashable {
 }
 
 extension RotationGoal {
+    /// The goal of a rotation that achieves both.
+    func union(_ other: RotationGoal) -> RotationGoal {
+        RotationGoal(
+            reason: reason == .compromise ? reason : other.reason, rebinds: rebinds || other.rebinds)
+    }
+
     /// Finishes a rotation, for the stronger of its own reason and the demanded one.
     init(finishing pending: PendingRotation, demanded demand: RotationDemand?) {
         self.init(reason: demand?.reason == .compromise ? .compromise : pending.reason)
