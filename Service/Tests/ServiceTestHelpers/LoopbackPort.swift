@@ -7,9 +7,9 @@ package enum LoopbackPort {
 
     /// Reserves a free port until this process ends.
     ///
-    /// A port that was only free a moment ago may be the source port of any connection when the server binds it. So a socket
-    /// stays bound to it without listening: the system then gives the port to nobody who asks for a free one, and servers bind
-    /// it all the same, because they set `SO_REUSEADDR`.
+    /// Without a reservation, a port that was free a moment ago may be the source port of a connection when the server binds it.
+    /// So a socket that does not listen stays bound to the port. The system then assigns the port to no other socket. A server can
+    /// still bind it, because servers set `SO_REUSEADDR`.
     /// - Parameter hasClusterBus: whether the port plus 10,000 is reserved as well, on which a node of a Redis Cluster listens.
     /// - Throws: `PostgreSQLServer.Unusable` if there is none.
     package static func reserve(hasClusterBus: Bool = false) throws -> Int {

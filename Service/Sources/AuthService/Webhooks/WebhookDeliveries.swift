@@ -19,7 +19,7 @@ public final class WebhookDeliveries: Sendable {
         var earlierApps: [AppID: Int64]?
         /// The number of attempts by event, for events after the position.
         private(set) var attempts: [Int64: Int64] = [:]
-        /// The time of the last attempt of any node; nil: there was none, or nobody knows.
+        /// The time of the last attempt of any node; nil: no attempt is known.
         private var lastAttempt: UnixTime?
         /// Deliveries that were not saved yet, oldest first: at most as many as are kept.
         private(set) var unsaved: [WebhookDelivery] = []

@@ -27,7 +27,6 @@ enum ConnectionFailure {
                 "CERTIFICATE_REQUIRED",
                 "it demands a client certificate, which is not supported: set tls-auth-clients no"
             ),
-            ("WRONG_VERSION_NUMBER", "it does not speak TLS there"), ("HTTP_REQUEST", "it does not speak TLS there"),
         ].first { text.contains($0.0) }
         if let known { return "TLS failed: \(known.1)" }
         let name = text.firstMatch(of: /OPENSSL_internal:([A-Z0-9_]+)/).map { String($0.1) }

@@ -4,14 +4,12 @@ internal import RESP
 
 extension RedisStores {
     /// The newest primary of PostgreSQL that the nodes at this Redis use; nil: they have named none, or Redis does not say it in time.
-    /// A command has seen no failover itself.
+    /// A command has seen no failover itself. Each answer of Redis may take a second.
     ///
-    /// - Parameters:
-    ///   - url: as for `connect`.
-    ///   - deadline: how long each answer of Redis may take.
-    public static func newestPrimary(_ url: String, within deadline: Duration = .seconds(1)) async -> PrimaryPlace? {
+    /// - Parameter url: as for `connect`.
+    public static func newestPrimary(_ url: String) async -> PrimaryPlace? {
         var options = Options()
-        options.deadline = deadline
+        options.deadline = .seconds(1)
         guard let configuration = try? Configuration(url, options, SystemClock()) else { return nil }
         let authority = configuration.authority
         let placement = try? await authority.placement()

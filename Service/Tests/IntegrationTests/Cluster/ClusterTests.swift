@@ -206,6 +206,8 @@ import Testing
         let list = ["devices", "list", "--app", DevelopmentDevice.appID, "--status", "revoked", "--json"]
         let both = try await cluster.run(list, redis: cluster.redis?.url, on: [cluster.postgresql, replica])
         #expect(both.status == 0 && both.output.contains("\(device.id)"), "\(both.output) \(both.errors)")
+        let doctor = try await cluster.run(["doctor"], redis: cluster.redis?.url, on: [cluster.postgresql, replica])
+        #expect(doctor.output.contains("a former primary takes writes"), "\(doctor.output)")
         let alone = try await cluster.run(list, redis: cluster.redis?.url)
         #expect(alone.status != 0 && alone.errors.contains("former primary"), "\(alone.output) \(alone.errors)")
     }
