@@ -97,7 +97,7 @@ final class RedisServer: Sendable {
             process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         }
         let log = folder.path + ".log"
-        FileManager.default.createFile(atPath: log, contents: nil)
+        try Data().write(to: URL(fileURLWithPath: log))
         defer { try? FileManager.default.removeItem(atPath: log) }
         process.standardOutput = FileHandle(forWritingAtPath: log)
         process.standardError = process.standardOutput
