@@ -170,6 +170,18 @@ extension Script {
             return {ARGV[4], loss, ''}
             """)
 
+    /// Ends an epoch whose claims may be missing although nothing in it shows that. Claims under it are refused from then on, and
+    /// `beginEpoch` begins the next one with a loss.
+    ///
+    /// KEYS: the epoch. ARGV: an id that no node uses; the id of the epoch to end, empty for any. Another epoch stays: another node
+    /// has ended the one that is meant.
+    static let endEpoch = Script(
+        """
+        local id = redis.call('HGET', KEYS[1], 'id')
+        if id and (ARGV[2] == '' or id == ARGV[2]) then redis.call('HSET', KEYS[1], 'id', ARGV[1], 'ev', '') end
+        return 1
+        """)
+
     /// Records the unclaimed end of an epoch's first losses, unless the epoch has an unclaimed end or another epoch has begun.
     /// `begun` and `end` contain the id of their epoch, because a node of the previous version that begins an epoch leaves both
     /// unchanged.

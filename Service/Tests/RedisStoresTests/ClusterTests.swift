@@ -132,6 +132,16 @@ struct ClusterTests {
         await stores.close()
     }
 
+    @Test func `the slots that a node moves stand in its own line`() {
+        let other = "b 127.0.0.1:2@3 master - 0 0 2 connected 5461-10922 [7->-a]\n"
+        let own = "a 127.0.0.1:1@2,host myself,master - 0 0 1 connected 0-5460 [93-<-b] [77->-b]\n"
+        #expect(ClusterMap.View.moving(in: other + own) == [77, 93])
+        #expect(ClusterMap.View.moving(in: own.replacing("[", with: "")) == [])
+        for damaged in ["", other, own.replacing("93", with: "16384"), own.replacing("93", with: "")] {
+            #expect(ClusterMap.View.moving(in: damaged) == nil)
+        }
+    }
+
     @Test func `a slot that moves is refused while it moves, and counts as lost after`()
         async throws
     {
@@ -178,6 +188,53 @@ struct ClusterTests {
         #expect(try await stores.claimOnceAvailable(request).isHistoryLost)
         #expect(try await stores.claim(elsewhere) == .taken(elsewhere.claims[0]))
         await stores.close()
+    }
+
+    @Test func `a slot whose move is taken back counts as lost: claims may have stayed at the importing server`()
+        async throws
+    {
+        let deployment = try await Deployment()
+        let stores = try await RedisStores.forTest(deployment.url)
+        let other = try await RedisStores.forTest(deployment.url)
+        let request = SampleRequest()
+        let elsewhere = SampleRequest()
+        #expect(try await stores.claim(request) == .claimed)
+        #expect(try await stores.claim(elsewhere) == .claimed)
+        #expect(try await other.claim(request) == .taken(request.claims[0]))
+        let partition = stores.router.partitions.partition(of: request.device)
+        let slot = stores.router.partitions.slots[partition]
+        let source = try await deployment.owner(of: slot, asking: deployment.nodes[0])
+        let target = try #require(deployment.nodes.first { $0.port != source.port })
+        let (sourceID, targetID) = (try await deployment.id(source), try await deployment.id(target))
+        try await target.command("CLUSTER", "SETSLOT", "\(slot)", "IMPORTING", sourceID)
+        try await source.command("CLUSTER", "SETSLOT", "\(slot)", "MIGRATING", targetID)
+        for stores in [stores, other] {
+            try await eventually("the move is seen") { (try? stores.router.route(partition)) == nil }
+        }
+        let checks = await RedisStores.diagnose(deployment.url)
+        #expect(checks.contains { $0.check == "redis_cluster" && $0.sentence.contains("\(slot)") }, "\(checks)")
+        // Everything but the epoch moves, and stays there.
+        let connection = try await RedisConnection.open(source.endpoint, ConnectionSettings())
+        let keys = try await connection.require(RESPCommand("CLUSTER", "GETKEYSINSLOT", "\(slot)", "1000"))
+        for key in keys.elements ?? [] where key.text?.hasSuffix("epoch") != true {
+            var migrate = RESPCommand("MIGRATE", "127.0.0.1", "\(target.port)", count: 6)
+            migrate.add(bytes: key.bytes ?? [])
+            migrate.add("0")
+            migrate.add("5000")
+            try await connection.require(migrate)
+        }
+        connection.close(because: StoreError(.unavailable, "done"))
+        for node in [source, target] { try await node.command("CLUSTER", "SETSLOT", "\(slot)", "STABLE") }
+        for stores in [stores, other] {
+            #expect(try await stores.claimOnceAvailable(request).isHistoryLost)
+            if partition != stores.router.partitions.partition(of: elsewhere.device) {
+                #expect(try await stores.claim(elsewhere) == .taken(elsewhere.claims[0]))
+            }
+        }
+        // One loss, although both nodes saw the move.
+        let (first, second) = (try stores.router.route(partition).epoch, try other.router.route(partition).epoch)
+        #expect(first.id == second.id)
+        for stores in [stores, other] { await stores.close() }
     }
 
     @Test func `a promoted replica loses the history of its slots alone`() async throws {

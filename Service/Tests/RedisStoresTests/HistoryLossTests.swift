@@ -113,6 +113,22 @@ struct HistoryLossTests {
         }
     }
 
+    @Test func `a server that might have evicted is a loss, although its statistics were reset`() async throws {
+        try await expectLoss { server in
+            // Another node that sees it, so that the reset comes after a round.
+            let witness = try await RedisStores.forTest(server.url)
+            try await server.command("CONFIG", "SET", "maxmemory", "100mb")
+            try await server.command("CONFIG", "SET", "maxmemory-policy", "volatile-lru")
+            try await eventually("the policy is seen") { (try? await witness.claim(SampleRequest())) == nil }
+            try await server.command("CONFIG", "RESETSTAT")
+            try await server.command("CONFIG", "SET", "maxmemory-policy", "noeviction")
+            try await eventually("the epoch has ended") {
+                (try? await witness.claim(SampleRequest()))?.isHistoryLost == true
+            }
+            await witness.close()
+        }
+    }
+
     @Test func `a server whose policy may evict is not used`() async throws {
         let server = try await RedisServer.start(["--maxmemory", "100mb", "--maxmemory-policy", "volatile-ttl"])
         await #expect(throws: StoreOpenError.self) {

@@ -44,6 +44,7 @@ private struct RedisChecks {
             placement = try await authority.placement()
             owners = Set(placement.owners.compactMap { $0 }).sorted { $0.description < $1.description }
             await authority.close()
+            guard placement.moving.isEmpty else { return [movingSlots(placement)] }
             guard !placement.owners.contains(nil) else { return [Self.incompleteCluster] }
         } catch {
             await authority.close()
@@ -64,7 +65,8 @@ private struct RedisChecks {
             switch configuration.url.form {
             case .sentinel:
                 "Check that the URL lists all Sentinels, each by an address of its own, and the name of the master; that most of them are reachable, with TLS or without; that sentinel_user and sentinel_password are right, and user and password those of the master; and that the users have the rights that the documentation lists."
-            case .cluster: "Check that the nodes are reachable and form a Cluster (CLUSTER INFO)."
+            case .cluster:
+                "Check that the nodes are reachable, with TLS or without, and form a Cluster (CLUSTER INFO), and that each has the user, with the password and the rights that the documentation lists."
             case .single:
                 if error.reason.contains("ACL") {
                     "Give the user the rights that the documentation lists."
@@ -79,8 +81,18 @@ private struct RedisChecks {
     }
 
     private static let incompleteCluster = StoreCheckResult.failure(
-        "redis_cluster", "No majority of the Cluster's masters names an owner of every slot.",
-        do: "Repair the Cluster: redis-cli --cluster check.")
+        "redis_cluster", "No majority of the Cluster's masters, at least three, names an owner of every slot.",
+        do: "Run at least three masters, each with the user, and repair the Cluster: redis-cli --cluster check.")
+
+    private func movingSlots(_ placement: Placement) -> StoreCheckResult {
+        let slots = placement.moving.map { configuration.partitions.slots[$0] }.sorted().prefix(10)
+        return .failure(
+            "redis_cluster",
+            "Slots are being moved, and the requests of their devices are refused meanwhile: \(slots.map(String.init).joined(separator: ", ")).",
+            do:
+                "Let the move end. If it was interrupted, redis-cli --cluster check names the slots and --cluster fix ends it."
+        )
+    }
 
     private func placementFindings(
         _ placement: Placement, _ owners: [RedisURL.Endpoint]

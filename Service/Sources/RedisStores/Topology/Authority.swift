@@ -11,8 +11,10 @@ protocol Authority: Sendable {
 
 /// The master of each partition.
 struct Placement: Sendable {
-    /// The master of each partition; nil: no quorum names one.
+    /// The master of each partition; nil: no quorum names one, or its slot is being moved.
     var owners: [RedisURL.Endpoint?]
+    /// The partitions whose slot is being moved. If the move is taken back, claims may have stayed at the importing server.
+    var moving: Set<Int> = []
     /// The run id of the process that the authority reached at an address.
     var runIDs: [RedisURL.Endpoint: String] = [:]
     /// The number of Sentinels that answered, where each process counts once, and the number of known Sentinels; nil: there is no
@@ -165,51 +167,21 @@ final class ClusterMap: Authority {
         incumbents = Locked(Array(repeating: nil, count: partitions.count))
     }
 
-    /// The owner of each range of slots, as one node sees it.
-    struct View: Sendable {
-        let ranges: [(slots: ClosedRange<Int>, owner: RedisURL.Endpoint)]
-
-        var masters: Set<RedisURL.Endpoint> { Set(ranges.map(\.owner)) }
-
-        /// Reads the reply to `CLUSTER SLOTS`.
-        ///
-        /// - Parameter asked: the node that answered. Its reply may leave out its own host.
-        init?(_ value: RESPValue, from asked: RedisURL.Endpoint) {
-            guard let entries = value.elements, !entries.isEmpty else { return nil }
-            var ranges: [(ClosedRange<Int>, RedisURL.Endpoint)] = []
-            for entry in entries {
-                guard let parts = entry.elements, parts.count >= 3, let first = parts[0].integer,
-                    let last = parts[1].integer, 0 <= first, first <= last, last < 16384,
-                    let node = parts[2].elements, node.count >= 2, let port = node[1].integer,
-                    (1...65535).contains(port)
-                else { return nil }
-                let host = node[0].text ?? ""
-                guard host != "?" else { continue }
-                ranges.append(
-                    (
-                        Int(first)...Int(last),
-                        RedisURL.Endpoint(host: host.isEmpty ? asked.host : host, port: Int(port))
-                    ))
-            }
-            self.ranges = ranges
-        }
-
-        func owner(of slot: Int) -> RedisURL.Endpoint? { ranges.first { $0.slots.contains(slot) }?.owner }
-    }
-
     func placement() async throws(StoreError) -> Placement {
         var voters = masters.withLock { $0 }
         if voters.isEmpty { voters = try await discover() }
-        var views = await ask(voters)
+        var problems: Set<String> = []
+        var views = await ask(voters, &problems)
         // The voters may name further masters. Those masters vote too.
         let others = views.values.reduce(into: Set<RedisURL.Endpoint>()) { $0.formUnion($1.masters) }
             .subtracting(voters)
-        if !others.isEmpty { views.merge(await ask(Array(others))) { $1 } }
+        if !others.isEmpty { views.merge(await ask(Array(others), &problems)) { $1 } }
         let electorate = views.values.map(\.masters.count).max() ?? 0
         let known = views.values.reduce(into: Set<RedisURL.Endpoint>()) { $0.formUnion($1.masters) }
         guard electorate > 0, views.keys.count(where: known.contains) > electorate / 2 else {
             masters.withLock { $0 = [] }
-            throw StoreError(.unavailable, "no majority of the Cluster's masters answers")
+            throw StoreError(
+                .unavailable, "no majority of the Cluster's masters answers" + Self.reasons(problems))
         }
         let voting = views.filter { known.contains($0.key) }
         let before = incumbents.withLock { $0 }
@@ -220,7 +192,15 @@ final class ClusterMap: Authority {
         let owning = Set(owners.compactMap { $0 })
         masters.withLock { $0 = Array(known) }
         await connections.keep(owning.union(known))
-        return Placement(owners: owners)
+        let slots = views.values.reduce(into: Set<Int>()) { $0.formUnion($1.moving) }
+        var placement = Placement(owners: owners)
+        placement.moving = Set(owners.indices.filter { slots.contains(partitions.slots[$0]) })
+        for partition in placement.moving { placement.owners[partition] = nil }
+        return placement
+    }
+
+    private static func reasons(_ problems: Set<String>) -> String {
+        problems.isEmpty ? "" : ": \(problems.sorted().joined(separator: "; "))"
     }
 
     /// The server that more than half of the masters name as the owner of a slot; nil: there is none.
@@ -242,17 +222,31 @@ final class ClusterMap: Authority {
     }
 
     private func discover() async throws(StoreError) -> [RedisURL.Endpoint] {
-        let views = await ask(seeds)
+        var problems: Set<String> = []
+        let views = await ask(seeds, &problems)
         guard let largest = views.values.max(by: { $0.masters.count < $1.masters.count }), !largest.masters.isEmpty
-        else { throw StoreError(.unavailable, "none of the Cluster's nodes answers with a map of slots") }
+        else {
+            throw StoreError(
+                .unavailable, "none of the Cluster's nodes answers with a map of slots" + Self.reasons(problems))
+        }
         return Array(largest.masters)
     }
 
-    private func ask(_ endpoints: [RedisURL.Endpoint]) async -> [RedisURL.Endpoint: View] {
-        await connections.ask(endpoints, [RESPCommand("CLUSTER", "SLOTS")]).reduce(into: [:]) { views, answer in
-            guard case .success(let values) = answer.value, let value = values.first else { return }
-            views[answer.key] = View(value, from: answer.key)
+    /// The views of these nodes. Adds the reasons of those that give none to `problems`.
+    private func ask(
+        _ endpoints: [RedisURL.Endpoint], _ problems: inout Set<String>
+    ) async -> [RedisURL.Endpoint: View] {
+        var views: [RedisURL.Endpoint: View] = [:]
+        let questions = [RESPCommand("CLUSTER", "SLOTS"), RESPCommand("CLUSTER", "NODES")]
+        for (endpoint, answer) in await connections.ask(endpoints, questions) {
+            switch answer {
+            case .success(let values) where values.count == 2:
+                views[endpoint] = View(values[0], nodes: values[1], from: endpoint)
+            case .success: break
+            case .failure(let error): problems.insert("\(endpoint): \(error.reason)")
+            }
         }
+        return views
     }
 
     func close() async { await connections.keep([]) }

@@ -94,9 +94,11 @@ extension Router {
         return session
     }
 
-    /// Notes a server's size, and compares its clock with earlier readings and with this node's clock. If the server's clock may
-    /// have jumped ahead, the reading is recorded in every epoch of the server before anything else. Redis may remove claims early
-    /// until the clock comes back, and a partition without claims in that time would not show it.
+    /// Notes a server's size, and compares its clock with earlier readings and with this node's clock.
+    ///
+    /// While the server's clock is ahead, Redis may remove valid claims, and a partition that gets no claim in that time keeps no
+    /// trace of it. So if the clock may have jumped ahead, the reading is first recorded in the epochs of all partitions of the
+    /// server.
     private func watch(
         _ serverInfo: ServerInfo, asked: ContinuousClock.Instant, on session: ServerSession, _ placement: Placement
     ) async throws(StoreError) {
@@ -105,6 +107,8 @@ extension Router {
         let affected = table.withLock { table -> [Int]? in
             table.measured(endpoint, size)
             let affected = table.partitions(of: endpoint, in: placement)
+            // It may have evicted claims, and an operator may reset its count of evicted keys before it is used again.
+            if serverInfo.evicts { for partition in affected { table.distrust(partition) } }
             let mustRecord = table.clocks.read(
                 serverInfo, of: endpoint, affected, asked: asked, answered: answered, clockOfNode: now)
             return mustRecord ? affected : nil
@@ -211,6 +215,15 @@ extension Router {
         adopting adopted: ServerInfo.Identity?, _ history: ClaimHistoryID?, _ primary: PrimaryPlace?,
         replacing: ClaimHistoryID?, mayName: Bool, _ hasHistory: LazyAsyncBool
     ) async throws(StoreError) -> Epoch? {
+        if let known = table.withLock({ $0.distrusted[partition] }) {
+            _ = try await run(.endEpoch, partition, on: session, words: 4, isBounded: false) { command in
+                command.add("1")
+                command.add(partitions[partition].epoch)
+                command.add(Epoch.newID())
+                command.add(known)
+            }
+            table.withLock { $0.endedEpoch(of: partition, known) }
+        }
         let newID = Epoch.newID()
         let (wasUsed, unrecorded) = table.withLock { ($0.wasUsed[partition], $0.clocks.unrecorded(partition)) }
         var (mayHaveHistory, settledAt) = (wasUsed ? "1" : "?", "")

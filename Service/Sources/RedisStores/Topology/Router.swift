@@ -122,7 +122,8 @@ final class Router: Sendable {
             case .answer(let answer): return answer
             case .ask(let endpoint):
                 answering = try table.withLock { table throws(StoreError) in
-                    try table.importing(endpoint, at: .now)
+                    table.distrust(partition)
+                    return try table.importing(endpoint, at: .now)
                 }
                 reply = try await answering.call(
                     command(call.mayLackScript), asking: true, isBounded: isBounded)

@@ -60,7 +60,9 @@ extension RoutingTable {
         func requireAllRoutes() throws(StoreError) {
             if let failure { throw failure }
             guard routes.allSatisfy({ $0 != nil }) else {
-                throw StoreError(.unavailable, "no majority of the Cluster's masters names an owner of every slot")
+                throw StoreError(
+                    .unavailable,
+                    "no majority of the Cluster's masters names an owner of every slot, or a slot is being moved")
             }
         }
     }
@@ -104,7 +106,7 @@ extension RoutingTable {
             let primary = isFirst ? history?.primary : nil
             let before = routes[partition].flatMap { $0.session === session ? $0 : nil }
             guard let before, let epoch = before.epoch, before.identity == identity,
-                before.history?.text == history?.text
+                before.history?.text == history?.text, distrusted[partition] == nil
             else {
                 return (
                     partition, session, identity, .begin(adopting: before?.identity, mayName: naming != nil), primary

@@ -49,6 +49,9 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
     /// The keys and the memory of each server in use.
     private(set) var sizes: [RedisURL.Endpoint: ServerInfo.Size] = [:]
     var clocks: ClockWatch
+    /// The partitions whose claims may be missing although the epoch does not show it, and the id of the epoch that this node used;
+    /// an empty text if it used none. Before the partition is used again, this epoch must end.
+    private(set) var distrusted: [Int: String] = [:]
     /// The reason why a partition has no route.
     private(set) var trouble = StoreError(.unavailable, "Redis was not reached yet")
     private(set) var isClosed = false
@@ -135,6 +138,17 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
         trouble = StoreError(.unavailable, "Redis has lost history, and it is being found out how much")
     }
 
+    /// Claims of the partition may be missing although its epoch does not show it.
+    mutating func distrust(_ partition: Int) {
+        guard distrusted[partition, default: ""].isEmpty else { return }
+        distrusted[partition] = routes[partition]?.epoch?.id ?? ""
+    }
+
+    /// The epoch of a distrusted partition has ended.
+    mutating func endedEpoch(of partition: Int, _ id: String) {
+        if distrusted[partition] == id { distrusted[partition] = nil }
+    }
+
     /// The epoch of a route got its unclaimed end. Does nothing if the route or its epoch was replaced since.
     mutating func shortened(_ partition: Int, _ shortened: Route) {
         guard let route = routes[partition], route.session === shortened.session,
@@ -183,6 +197,7 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
     /// The authority named the masters. Drops the routes that the placement does not confirm: a moved partition must not be used on
     /// its old server under a new lease.
     mutating func placed(_ placement: Placement) {
+        for partition in placement.moving { distrust(partition) }
         for partition in routes.indices {
             guard let route = routes[partition] else { continue }
             let endpoint = members[ObjectIdentifier(route.session)]?.endpoint
@@ -191,7 +206,7 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
             trouble = StoreError(
                 .unavailable,
                 isCluster
-                    ? "a slot of the Cluster has moved, or no majority names its owner"
+                    ? "a slot of the Cluster has moved or is being moved, or no majority names its owner"
                     : "Sentinel names another master, which is not confirmed yet")
         }
     }
