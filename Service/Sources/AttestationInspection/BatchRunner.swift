@@ -6,7 +6,7 @@ package import Verification
 /// Lines end with LF or CR LF. The last line needs no end. A line of white space gives no output, but counts in line numbers. The
 /// rest of a line that is too long is skipped and not kept in memory, and the result of the line is `UNREADABLE`. A byte order
 /// mark at the start is ignored.
-package struct BatchRunner: Sendable {
+package struct BatchRunner {
     /// The largest size of a line: 1 MiB.
     package static let maximumLineLength = 1024 * 1024
 
@@ -14,14 +14,21 @@ package struct BatchRunner: Sendable {
     package private(set) var everyLineWasReadable = true
 
     private let options: VerificationOptions
+    private let explain: (String) -> Void
+    private var unreadableLines = 0
     private var line: [UInt8] = []
     private var lineIsTooLong = false
     private var lineNumber = 0
 
-    /// A runner. Throws if the roots in the options cannot be used, before anything is read.
-    package init(options: VerificationOptions = VerificationOptions()) throws(VerificationOptions.Problem) {
+    /// A runner. Throws before anything is read if the options' roots, list of revoked keys or keys cannot be used.
+    ///
+    /// - Parameter explain: called with a sentence for each of the first lines that cannot be read.
+    package init(
+        options: VerificationOptions = VerificationOptions(), explain: @escaping (String) -> Void = { _ in }
+    ) throws(VerificationOptions.Problem) {
         try options.validate()
         self.options = options
+        self.explain = explain
     }
 
     /// Processes the next bytes of the input, and writes a result for each line that ends in them.
@@ -54,26 +61,40 @@ package struct BatchRunner: Sendable {
             lineIsTooLong = false
         }
         if lineNumber == 1, line.starts(with: [0xEF, 0xBB, 0xBF]) { line.removeFirst(3) }
-        if lineIsTooLong {
-            try writeUnreadable(write)
-        } else if !line.allSatisfy({ [0x20, 0x09, 0x0D].contains($0) }) {
-            guard let output = Self.output(for: line, options: options) else { return try writeUnreadable(write) }
-            try write(output.text())
+        guard !lineIsTooLong else {
+            return try writeUnreadable("is longer than \(Self.maximumLineLength) bytes", write)
         }
+        guard !line.allSatisfy({ [0x20, 0x09, 0x0D].contains($0) }) else { return }
+        let output: JSONValue
+        do {
+            output = try Self.output(for: line, options: options)
+        } catch {
+            return try writeUnreadable((error as? JSONError)?.description ?? "cannot be read", write)
+        }
+        try write(output.text())
     }
 
-    private mutating func writeUnreadable(_ write: (String) throws -> Void) rethrows {
+    /// The number of unreadable lines that are explained: a file of another kind has no other lines.
+    package static let explainedLines = 20
+
+    private mutating func writeUnreadable(_ reason: String, _ write: (String) throws -> Void) rethrows {
         everyLineWasReadable = false
+        unreadableLines += 1
+        if unreadableLines <= Self.explainedLines {
+            explain("line \(lineNumber): \(reason)")
+        } else if unreadableLines == Self.explainedLines + 1 {
+            explain("more lines cannot be read; the output names them")
+        }
         let output: JSONValue = ["line": .integer(lineNumber), "outcome": .null, "code": "UNREADABLE"]
         try write(output.text())
     }
 
-    /// The result of one line; nil if it cannot be read.
-    static func output(for line: [UInt8], options: VerificationOptions) -> JSONValue? {
-        guard let value = try? JSONValue(parsing: line, limits: .init(bytes: maximumLineLength, depth: 32)),
-            let fields = try? JSONFields(value), let format: EvidenceFormat = try? fields.choice("format"),
-            let verdict = try? format.verify(fields, options: options)
-        else { return nil }
+    /// The result of one line. Throws if it cannot be read.
+    static func output(for line: [UInt8], options: VerificationOptions) throws -> JSONValue {
+        let value = try JSONValue(parsing: line, limits: .init(bytes: maximumLineLength, depth: 32))
+        let fields = try JSONFields(value)
+        let format: EvidenceFormat = try fields.choice("format")
+        let verdict = try format.verify(fields, options: options)
         return verdict.json(name: value.object?["name"]?.string, format: format)
     }
 }

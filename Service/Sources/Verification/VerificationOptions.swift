@@ -35,10 +35,19 @@ extension VerificationOptions {
         package let description: String
     }
 
-    /// Throws if the roots cannot be used, before the first line is read. Lines with an unusable policy result in
-    /// `could-not-check`.
+    /// Throws if roots, list of revoked keys or keys cannot be used, before the first line is read. Lines with an unusable policy
+    /// result in `could-not-check`.
     package func validate() throws(Problem) {
         _ = try appleVerifiers()
+        if let statusList, (try? RevocationStatusList(statusList)) == nil {
+            throw Problem(
+                description: "--status-list: expected Android's list of revoked keys, a JSON object with `entries`")
+        }
+        guard playKeys == nil || (try? responseKeys())?.isEmpty == false else {
+            throw Problem(
+                description:
+                    "--play-keys: expected a JSON object with DECRYPTION_KEY and VERIFICATION_KEY, or a list of them")
+        }
     }
 
     private mutating func prepareAppleVerifiers() {
@@ -53,7 +62,9 @@ extension VerificationOptions {
 
     /// The verifiers with these roots.
     package func appleVerifiers() throws(Problem) -> AppleVerifiers {
-        guard let apple else { throw Problem(description: "roots: expected certificates in PEM, and none can be read") }
+        guard let apple else {
+            throw Problem(description: "roots: expected certificates in PEM, each of which can be read")
+        }
         return apple
     }
 

@@ -284,8 +284,18 @@ import Verification
         var options = VerificationOptions()
         options.rootsPEM = "no certificate"
         #expect(throws: VerificationOptions.Problem.self) { try BatchRunner(options: options) }
-        // An invalid policy affects only the lines that it concerns.
         options.rootsPEM = nil
+        for list: JSONValue in [[:], [], ["entries": []]] {
+            options.statusList = list
+            #expect(throws: VerificationOptions.Problem.self) { try BatchRunner(options: options) }
+        }
+        options.statusList = ["entries": [:]]
+        for keys: JSONValue in [[:], [], ["DECRYPTION_KEY": "x", "VERIFICATION_KEY": "y"]] {
+            options.playKeys = keys
+            #expect(throws: VerificationOptions.Problem.self) { try BatchRunner(options: options) }
+        }
+        options.playKeys = nil
+        // An invalid policy affects only the lines that it concerns.
         options.policy = ["ios": ["categories": ["app store"]]]
         #expect(throws: Never.self) { try BatchRunner(options: options) }
     }

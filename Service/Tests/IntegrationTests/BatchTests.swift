@@ -102,4 +102,16 @@ import Testing
         #expect(result.status == 2)
         #expect(result.verdict == nil)
     }
+
+    @Test func `standard error says why a line cannot be read`() async throws {
+        let folder = try TemporaryFolder()
+        let file = folder.url.appendingPathComponent("lines.jsonl")
+        try "{}\n{\"format\":\"app-attest-receipt\",\"valid_at\":\"x\"}\nnot JSON\n".write(
+            to: file, atomically: true, encoding: .utf8)
+        let result = try await Binary.run(["attestation", "verify", "--batch", file.path])
+        #expect(result.status == 1 && result.output.split(separator: "\n").count == 3)
+        for part in ["line 1: format is missing", "line 2: valid_at has the wrong type or range", "line 3: not JSON"] {
+            #expect(result.errors.contains(part), "\(result.errors)")
+        }
+    }
 }

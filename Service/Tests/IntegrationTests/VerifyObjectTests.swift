@@ -254,11 +254,22 @@ import Testing
         for options in [
             ["--client-data", "client-data"], ["--public-key", point], ["--public-key-file", "key"],
             ["--save-receipt", "receipt.bin"], ["--expected-challenge", "text", "--challenge", "Y2g="],
+            ["--app-id", app],
+            ["--key-id", "Y2g="], ["--client-data-hash", "Y2g="], ["--environment", "production"],
+            ["--previous-counter", "1"],
+            ["--package", "com.example"], ["--nonce", "n"], ["--at", "1970-01-01T00:00:00Z"],
+            ["--format", "play-integrity"],
         ] {
             let result = try await verify(["--batch", "-"] + options)
             #expect(result.status == 64, "\(options)")
             #expect(result.errors.contains("is for one object, not for --batch"), "\(result.errors)")
         }
+        for options in [["--batch", "-", "--policy", "-"], ["-", "--client-data", "-"]] {
+            let result = try await verify(options)
+            #expect(result.status == 64 && result.errors.contains("standard input"), "\(result.errors)")
+        }
+        let format = try await verify(["object.bin", "--format", "zz"])
+        #expect(format.status == 64 && format.errors.contains("play-integrity"), "\(format.errors)")
     }
 
     @Test func `an option that the format does not use is an error`() async throws {
@@ -268,7 +279,42 @@ import Testing
             receipt.errors
                 == "synheart-auth: --save-receipt is for app-attest-attestation, and assertion.bin is app-attest-assertion\n"
         )
-        let key = try await verifyAttestation("--public-key", point)
-        #expect(key.status == 2 && key.errors.contains("--public-key is for app-attest-assertion, "), "\(key.errors)")
+        for option in [
+            ["--public-key", point], ["--package", "com.example"], ["--nonce", "n"], ["--previous-counter", "1"],
+            ["--attested-extensions"],
+        ] {
+            let result = try await verify(["object.bin"] + option)
+            #expect(result.status == 2 && result.errors.contains("\(option[0]) is for "), "\(result.errors)")
+        }
+        for option in [["--environment", "production"], ["--key-id", "Y2g="]] {
+            let result = try await verify(["assertion.bin"] + option)
+            #expect(
+                result.status == 2 && result.errors.contains("\(option[0]) is for app-attest-attestation"),
+                "\(result.errors)")
+        }
+    }
+
+    @Test func `an option whose value cannot be read is named`() async throws {
+        for option in [
+            ["--challenge", "!!"], ["--client-data-hash", "!!"], ["--environment", "moon"], ["--at", "2026-10-09"],
+        ] {
+            let result = try await verify(["object.bin"] + option)
+            #expect(result.status == 2 && result.errors.contains("\(option[0]): expected"), "\(result.errors)")
+        }
+    }
+
+    @Test func `a receipt is compared with the hash of its attestation, and text forms of an object are read`()
+        async throws
+    {
+        #expect(try await verifyAttestation("--save-receipt", "receipt.bin").status == 0)
+        let hash = { (data: String) in Data(SHA256.hash(data: Data(data.utf8))).base64EncodedString() }
+        let receipt = ["receipt.bin", "--at", "2021-04-15T09:55:20Z", "--client-data-hash"]
+        #expect(try await verify(receipt + [hash("attestation-test")]).status == 0)
+        #expect(try await verify(receipt + [hash("other")]).status == 1)
+        let bytes = try Self.bytes(attestation, "object")
+        for text in ["\u{FEFF}" + Base64.standard.encode(bytes), Base64.url.encode(bytes)] {
+            try write("object.bin", Array(text.utf8))
+            #expect(try await verifyAttestation().status == 0)
+        }
     }
 }

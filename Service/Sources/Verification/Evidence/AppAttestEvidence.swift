@@ -69,10 +69,10 @@ extension AppAttestEvidence {
             .object(JSONObject(names.compactMap { name in line.optionalValue(name).map { (name, $0) } })))
         // The object and the key id come from a device. If their text is malformed, the object is refused, and the line stays
         // readable.
-        object = try line.optionalString("object").map { Base64.url.decode(Base64.normalized($0)) ?? [] }
+        object = try line.optionalString("object").map { Base64.decodeEitherForm($0) ?? [] }
         expected.appIDs = try line.optionalString("app_id").map { text in Set([AppleAppID(text)].compactMap(\.self)) }
         expected.keyID = try line.optionalString("key_id").map {
-            KeyID(Base64.url.decode(Base64.normalized($0)) ?? []) ?? Self.idOfNoKey
+            KeyID(Base64.decodeEitherForm($0) ?? []) ?? Self.idOfNoKey
         }
         expected.clientDataHash = try Self.clientDataHash(line)
         expected.environments = try line.optionalParsed("environment") { word in
@@ -80,7 +80,7 @@ extension AppAttestEvidence {
         }
         expected.date = try line.optionalTime("valid_at")
         expected.publicKey = try line.optionalParsed("public_key_x963") { text in
-            try P256.Signing.PublicKey(x963Representation: Base64.url.decode(Base64.normalized(text)) ?? [])
+            try P256.Signing.PublicKey(x963Representation: Base64.decodeEitherForm(text) ?? [])
         }
         expected.previousCounter = UInt32(
             clamping: try line.optionalInteger("previous_counter", in: 0...Int64(UInt32.max)) ?? 0)

@@ -25,7 +25,7 @@ package struct KeyAttestationEvidence: Sendable {
         expected.challenge = try line.optionalHexadecimal("challenge_hex")
         expected.package = try line.optionalString("package")
         expected.publicKey = try line.optionalParsed("public_key_spki") { text in
-            try P256.Signing.PublicKey(derRepresentation: Base64.url.decode(Base64.normalized(text)) ?? [])
+            try P256.Signing.PublicKey(derRepresentation: Base64.decodeEitherForm(text) ?? [])
         }
         expected.date = try line.optionalTime("valid_at")
         ownPolicy = line.ownPolicy

@@ -16,7 +16,17 @@ extension JSONFields {
 
     /// Octets in any base64.
     func optionalBase64(_ name: String) throws(JSONError) -> [UInt8]? {
-        try optionalParsed(name) { text in try Base64.url.decode(Base64.normalized(text)).orThrow() }
+        try optionalParsed(name) { text in try Base64.decodeEitherForm(text).orThrow() }
+    }
+}
+
+extension Base64 {
+    /// The octets of a text in standard base64 or base64url, with the whole padding or without it; nil: it is neither.
+    static func decodeEitherForm(_ text: String) -> [UInt8]? {
+        let characters = normalized(text)
+        let padding = text.utf8.count - characters.utf8.count
+        guard padding == 0 || padding <= 2 && text.utf8.count.isMultiple(of: 4) else { return nil }
+        return url.decode(characters)
     }
 }
 

@@ -12,12 +12,13 @@ struct AttestationFile {
     private let text: String
 
     init(_ path: String) throws {
-        let file = try InputFile.bytes(path, maximum: 1 << 20)
+        let read = try InputFile.bytes(path, maximum: 1 << 20)
+        let file = read.starts(with: [0xEF, 0xBB, 0xBF]) ? Array(read.dropFirst(3)) : read
         text =
             file.allSatisfy { $0 < 0x80 && ($0 >= 0x20 || [0x09, 0x0A, 0x0D].contains($0)) }
             ? String(decoding: file, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines) : ""
         let joined = text.filter { !$0.isWhitespace }
-        bytes = text.isEmpty ? file : Base64.standard.decode(joined) ?? file
+        bytes = text.isEmpty ? file : Base64.standard.decode(joined) ?? Base64.url.decode(joined) ?? file
     }
 
     /// The format of the bytes; nil: it is not recognized.

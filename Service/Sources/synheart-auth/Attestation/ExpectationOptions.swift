@@ -15,7 +15,9 @@ struct ExpectationOptions: ParsableArguments {
         help: "Apple: a file with the client data, which is hashed: instead of --challenge.")
     var clientData: String?
     @Option(
-        name: .customLong("client-data-hash"), help: "Apple: the clientDataHash itself, base64: instead of --challenge."
+        name: .customLong("client-data-hash"),
+        help:
+            "Apple: the clientDataHash itself, base64: instead of --challenge. For a receipt, that of its attestation."
     )
     var clientDataHash: String?
     @Option(
@@ -29,7 +31,7 @@ struct ExpectationOptions: ParsableArguments {
         name: .customLong("challenge-member"),
         help: "With --expected-challenge: the name of the JSON member with the challenge, if it is another.")
     var challengeMember: String?
-    @Option(help: "Apple: production or development.") var environment: String?
+    @Option(help: "Attestations and receipts of Apple: production or development.") var environment: String?
     @Option(
         name: .customLong("public-key"),
         help: "The attested key: SubjectPublicKeyInfo or the X9.63 point of 65 bytes, in base64.")
@@ -71,15 +73,39 @@ struct ExpectationOptions: ParsableArguments {
         }
     }
 
-    /// The given options that are refused for other formats and with `--batch`: their names, and their formats.
+    /// The given options, and the formats that have something to compare with them. For another format, or with `--batch`, they are
+    /// refused: the check that they ask for is not made.
     var limited: [(option: String, formats: [EvidenceFormat])] {
+        let apple: [EvidenceFormat] = [.attestation, .assertion, .receipt]
+        let android: [EvidenceFormat] = [.keyAttestation, .playIntegrity]
         let withKey: [EvidenceFormat] = [.assertion, .receipt, .keyAttestation]
         let options: [(isGiven: Bool, option: String, formats: [EvidenceFormat])] = [
+            (appID != nil, "--app-id", apple), (keyID != nil, "--key-id", [.attestation]),
+            (challenge != nil, "--challenge", [.attestation, .assertion, .keyAttestation]),
             (clientData != nil, "--client-data", [.attestation, .assertion]),
+            (clientDataHash != nil, "--client-data-hash", apple),
             (expectedChallenge != nil, "--expected-challenge", [.assertion]),
+            (environment != nil, "--environment", [.attestation, .receipt]),
             (publicKey != nil, "--public-key", withKey), (publicKeyFile != nil, "--public-key-file", withKey),
+            (previousCounter != nil, "--previous-counter", [.assertion]),
+            (attestedExtensions, "--attested-extensions", [.assertion]),
+            (package != nil, "--package", android), (nonce != nil, "--nonce", [.playIntegrity]),
+            // An assertion has no time, so the time of its check changes nothing.
+            (at != nil, "--at", EvidenceFormat.allCases),
         ]
         return options.filter(\.isGiven).map { ($0.option, $0.formats) }
+    }
+
+    /// What an option must be, if its member of the line cannot be read.
+    static func problem(_ error: JSONError) -> String {
+        switch error.path {
+        case "client_data": "--challenge: expected base64"
+        case "client_data_hash", "client_hash_b64": "--client-data-hash: expected base64"
+        case "environment": "--environment: expected production or development"
+        case "previous_counter": "--previous-counter: expected a number from 0 to 4294967295"
+        case "valid_at", "evaluate_at": "--at: expected a time such as 2026-04-21T18:13:12Z"
+        default: "\(error)"
+        }
     }
 
     /// The key that the options give; nil: they give none.
@@ -110,7 +136,8 @@ struct ExpectationOptions: ParsableArguments {
         let members: [(String, String?)] = [
             ("format", format.rawValue), ("app_id", appID), ("key_id", keyID), ("environment", environment),
             ("client_data", clientData), ("challenge_hex", hexadecimalChallenge),
-            ("client_data_hash", clientDataHash), ("expected_challenge", expectedChallenge),
+            (format == .receipt ? "client_hash_b64" : "client_data_hash", clientDataHash),
+            ("expected_challenge", expectedChallenge),
             ("challenge_member", challengeMember),
             ("public_key_x963", isKeyAttestation ? nil : key.map { Base64.standard.encode($0.x963) }),
             ("public_key_spki", isKeyAttestation ? key?.base64 : nil), ("package", package),

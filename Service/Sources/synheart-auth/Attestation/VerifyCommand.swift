@@ -16,7 +16,8 @@ extension AttestationCommand {
                 not given is listed as unchecked. Exit code 0: verified; 1: refused; 2: not checked.
 
                 --batch reads JSON lines, each with its `format`, and writes one JSON line for each, in order. Exit code 0: every \
-                line was processed, refusals included; 1: a line could not be read. This interface is stable.
+                line was processed, refusals included; 1: a line could not be read, as one of more than 1 MiB; 2: an input or an \
+                option's file cannot be used. Standard error says why a line could not be read. This interface is stable.
 
                   synheart-auth attestation verify object.bin --key-id KEY --challenge Y2g= \\
                       --app-id TEAMID1234.com.example.app --save-receipt receipt.bin
@@ -32,8 +33,11 @@ extension AttestationCommand {
             String?
         @Option(help: "Verify JSON lines from this file; - is standard input.") var batch: String?
 
-        @Option(help: "The format, if the object does not tell it: app-attest-attestation, play-integrity, …")
-        var format: String?
+        @Option(
+            help: """
+                The format, if the object does not tell it: app-attest-attestation, app-attest-assertion, app-attest-receipt, \
+                android-key-attestation or play-integrity.
+                """) var format: String?
         @OptionGroup var expectations: ExpectationOptions
 
         @Option(help: "Certificates in PEM to trust instead of Apple's and Google's.") var roots: String?
@@ -44,7 +48,7 @@ extension AttestationCommand {
         @Option(
             help: """
                 A policy as JSON: of one kind, or several as ios, key_attestation and play_integrity. It overrides the lines of a \
-                batch. For one object, the options above override it.
+                batch. For one object, the options above override it. A member of Android's that is null is not checked.
                 """) var policy: String?
         @Flag(
             name: .customLong("line-policies"),
@@ -68,14 +72,23 @@ extension AttestationCommand {
 
         func validate() throws {
             guard (file == nil) != (batch == nil) else { throw ValidationError("name a file, or --batch FILE") }
-            let ofOneObject = (recording == nil ? [] : ["--save-recording"]) + limited.map(\.option)
+            let ofOneObject =
+                (recording == nil ? [] : ["--save-recording"]) + (format == nil ? [] : ["--format"])
+                + limited.map(\.option)
             if batch != nil, let option = ofOneObject.first {
-                throw ValidationError("\(option) is for one object, not for --batch")
+                throw ValidationError("\(option) is for one object, not for --batch: each line says so itself")
+            }
+            let files = [
+                file, batch, roots, statusList, playKeys, policy, expectations.clientData, expectations.publicKeyFile,
+            ]
+            guard files.count(where: { $0 == "-" }) <= 1 else {
+                throw ValidationError("- is standard input, which only one option can read")
+            }
+            let formats = EvidenceFormat.allCases.map(\.rawValue)
+            if let format, !formats.contains(format) {
+                throw ValidationError("--format \(format) is none of \(formats.joined(separator: ", "))")
             }
             guard !linePolicies || batch != nil else { throw ValidationError("--line-policies is for --batch") }
-            guard !expectations.attestedExtensions || batch == nil else {
-                throw ValidationError("--attested-extensions is for one object: in a batch, each line says so itself")
-            }
         }
 
         func run() async throws {
@@ -94,7 +107,7 @@ extension AttestationCommand {
         }
 
         private func verify(lines path: String, _ options: VerificationOptions) throws {
-            var runner = try BatchRunner(options: options)
+            var runner = try BatchRunner(options: options, explain: StandardError.print)
             var input = try InputPieces(path)
             func write(_ line: String) throws { try StandardOutput.print(json: line) }
             while let piece = try input.next() { try runner.process(piece, write: write) }
@@ -118,7 +131,7 @@ extension AttestationCommand {
             do {
                 verdict = try format.verify(try JSONFields(.object(line)), options: options)
             } catch let error as JSONError {
-                throw CommandFailure(.impossible, "\(error)")
+                throw CommandFailure(.impossible, ExpectationOptions.problem(error))
             }
             let isVerified = verdict.outcome == .verified
             if let file = receipt, isVerified, let bytes = EvidenceFormat.receipt(inAttestation: evidence.bytes) {
