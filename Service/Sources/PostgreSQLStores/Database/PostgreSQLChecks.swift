@@ -102,7 +102,7 @@ struct PostgreSQLChecks: Sendable {
     }
 
     /// The tables that the user may not read and change, the tables that it may not truncate, and the functions that it may not
-    /// execute.
+    /// execute. A trigger runs without that right.
     private static func missingRights(_ connection: isolated Connection) throws(StoreError) -> [String] {
         try connection.rows(
             """
@@ -115,7 +115,7 @@ struct PostgreSQLChecks: Sendable {
             UNION ALL
             SELECT oid::regprocedure::text FROM pg_proc
             WHERE proname = ANY($3) AND pronamespace = to_regnamespace(current_schema())
-              AND NOT has_function_privilege(oid, 'EXECUTE')
+              AND NOT has_function_privilege(oid, 'EXECUTE') AND prorettype <> 'trigger'::regtype
             ORDER BY name
             """,
             [

@@ -12,6 +12,8 @@ struct ContentChecks {
     let stores: AuthService.Stores
     /// The origins at which clients reach the service.
     let origins: [RequestOrigin]
+    /// Whether another check compares this machine's clock with the one of a server that all nodes use.
+    var hasServerClock = false
 
     private static let day: Int64 = 86_400
 
@@ -82,11 +84,11 @@ struct ContentChecks {
     private func checkClock(_ report: inout DoctorReport) async throws {
         switch try await NewestEvents(of: stores.audit, at: service.clock.now) {
         case .agree: report.ok("clock", "it is \(service.clock.now.iso8601), not before any of the newest events")
-        case .clockBehind(let seconds):
+        case .clockBehind(let seconds) where !hasServerClock:
             report.fail(
                 "clock", "this machine's clock is \(seconds) s behind the newest event",
                 do: "set the clock, and let NTP keep it: the service is not ready before")
-        case .someAhead(let seconds):
+        case .clockBehind(let seconds), .someAhead(let seconds):
             report.warn(
                 "clock", "some of the newest events are dated up to \(seconds) s later than now",
                 do: "look which machine's clock was ahead, and let NTP keep it")

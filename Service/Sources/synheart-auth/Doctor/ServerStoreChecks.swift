@@ -54,7 +54,8 @@ struct ServerStoreChecks {
             report.ok("service_key", "\(key.checks[0]) is the database's")
             var service = AuthService(stores: stores.all, key: key)
             service.auditTrail.folder = archive
-            await ContentChecks(service: service, stores: stores.all, origins: origins).run(&report)
+            await ContentChecks(service: service, stores: stores.all, origins: origins, hasServerClock: true).run(
+                &report)
         } catch let error as StoreError {
             report.fail("postgresql", "the key cannot be compared: \(error)", do: "run doctor again")
         } catch {

@@ -32,6 +32,11 @@ struct KeeperCommand: AsyncParsableCommand {
             help: "The service's configuration file, for stores and service key. Default: $SYNHEART_AUTH_CONFIG.")
         var config: String?
 
+        /// The checks of a Redis whose failures stop every node.
+        private static let stopsNodes: Swift.Set<String> = [
+            "redis_url", "redis_connection", "redis_role", "redis_mode", "redis_rights", "redis_eviction",
+        ]
+
         /// Opens the database for a body, which also gets the place of the claims that the configuration names.
         ///
         /// - Parameter checksPlace: whether to refuse a Redis that cannot be used from here.
@@ -45,7 +50,9 @@ struct KeeperCommand: AsyncParsableCommand {
             let redis = configuration.secret(.redis)
             let place = try redis.map { try RedisStores.place(of: $0) } ?? .postgresql
             if checksPlace, let redis,
-                let fault = await RedisStores.diagnose(redis).first(where: { $0.level == .failure })
+                let fault = await RedisStores.diagnose(redis).first(where: {
+                    $0.level == .failure && Self.stopsNodes.contains($0.check)
+                })
             {
                 throw CommandFailure(
                     .impossible,

@@ -30,7 +30,7 @@ extension ServiceConfiguration {
     /// The path of the SQLite database as configured.
     var databasePath: String { text(.database) ?? "synheart-auth.sqlite" }
 
-    /// The place that the settings name.
+    /// Where the state is: PostgreSQL, and Redis if it is set, if there is a URL of PostgreSQL; otherwise the SQLite file.
     func storePlace() throws -> StorePlace {
         guard let postgresql = secret(.postgresql) else { return .file(try SQLiteStores.resolvedPath(databasePath)) }
         return .servers(postgresql: postgresql, redis: secret(.redis))
