@@ -471,15 +471,17 @@ class HostFace(unittest.TestCase):
 
     def test_a_forked_process_is_told_so(self):
         program = ("import ctypes as c, os, sys; lib = c.CDLL(sys.argv[1]); handle, result = c.c_void_p(), c.c_char_p()\n"
-                   "lib.synheart_auth_create(b'http://127.0.0.1:1', sys.argv[2].encode(), None, c.byref(handle), None)\n"
+                   "create = lambda: lib.synheart_auth_create(b'http://127.0.0.1:1', sys.argv[2].encode(), None, c.byref(handle), None)\n"
                    "call = lambda: lib.synheart_auth_is_registered(handle, b'com.example.app', c.byref(result))\n"
-                   "print(call(), flush=True)\n"
-                   "if os.fork() == 0: print(call(), result.value.decode(), flush=True); os._exit(0)\n"
+                   "print(create(), call() if sys.argv[3] else 0, flush=True)\n"
+                   "if os.fork() == 0: print(call(), create(), result.value.decode(), flush=True); os._exit(0)\n"
                    "os.wait()")
-        output = subprocess.run([sys.executable, "-c", program, lib._name, self.directory.decode()], capture_output=True, text=True,
-                                timeout=60).stdout.splitlines()
-        self.assertEqual([line[:2].strip() for line in output], ["0", "15"])
-        self.assertIn("forked", output[1])
+        for calls in ("calls", ""):
+            with self.subTest(calls=calls):
+                output = subprocess.run([sys.executable, "-c", program, lib._name, self.directory.decode(), calls], capture_output=True,
+                                        text=True, timeout=60).stdout.splitlines()
+                self.assertEqual([line[:5].strip() for line in output], ["0 0", "15 15"])
+                self.assertIn("forked", output[1])
 
     def test_bad_arguments(self):
         self.assertEqual(self.create(b"http://example.com")[0], 15)

@@ -3,8 +3,10 @@
 
 #include <curl/curl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 const size_t clibcurl_abort = CURL_READFUNC_ABORT;
 
@@ -14,17 +16,30 @@ struct clibcurl_exchange {
     CURL *easy;
     struct curl_slist *lines;
     bool has_begun;
+    // Whether curl was about to send the request.
+    bool is_issued;
     CURLcode error;
 };
 
 // Held for reading while a thread may be inside OpenSSL, which frees what it shares between connections when the process exits. From
 // then on it is held for writing, so that a thread of an exchange that still runs waits here and not in what was freed.
 static pthread_rwlock_t in_use;
+static atomic_bool exits;
+static pid_t first_process;
 
-static void enter(void) { pthread_rwlock_rdlock(&in_use); }
+static void enter(void) {
+    pthread_rwlock_rdlock(&in_use);
+    if (!atomic_load(&exits)) return;
+    // `process_exits` did not get the lock in time.
+    pthread_rwlock_unlock(&in_use);
+    for (;;) pause();
+}
 static void leave(void) { pthread_rwlock_unlock(&in_use); }
 
 static void process_exits(void) {
+    // A forked process has none of the threads, but the lock as they held it.
+    if (getpid() != first_process) return;
+    atomic_store(&exits, true);
     // A call that looks up a name may take longer. It is not in OpenSSL then.
     struct timespec limit;
     clock_gettime(CLOCK_REALTIME, &limit);
@@ -58,8 +73,15 @@ static size_t give_body(char *bytes, size_t size, size_t count, void *context) {
     return given;
 }
 
+static int note_issued(void *context, char *peer, char *own, int peer_port, int own_port) {
+    (void)peer, (void)own, (void)peer_port, (void)own_port;
+    ((clibcurl_exchange *)context)->is_issued = true;
+    return CURL_PREREQFUNC_OK;
+}
+
 static bool started;
 static void start(void) {
+    first_process = getpid();
     pthread_rwlockattr_t attributes;
     started = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK && pthread_rwlockattr_init(&attributes) == 0
         // Otherwise 128 busy threads would keep the exiting one waiting.
@@ -73,12 +95,14 @@ static void start(void) {
 
 static bool configure(clibcurl_exchange *exchange) {
     const clibcurl_request *request = &exchange->request;
+    // Without this function (before curl 7.80), any request may have been sent. CURLINFO_REQUEST_SIZE is always 0 in curl 8.7.
+    exchange->is_issued = !(SET(CURLOPT_PREREQFUNCTION, note_issued) && SET(CURLOPT_PREREQDATA, exchange));
     return SET(CURLOPT_URL, request->url) && SET(CURLOPT_CUSTOMREQUEST, request->method)
         // curl repeats a request on a reused connection that the server has closed (Curl_retry_request), and one for HTTP/2 after
         // a refused stream. One request for each connection gains nothing from HTTP/2.
         && SET(CURLOPT_FRESH_CONNECT, 1L) && SET(CURLOPT_FORBID_REUSE, 1L)
         && SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1)
-        // What was signed is sent: a path with its dots, and no password from the URL.
+        // Send exactly what was signed: keep the dots of the path, and refuse a URL with a user name.
         && SET(CURLOPT_PATH_AS_IS, 1L) && SET(CURLOPT_DISALLOW_USERNAME_IN_URL, 1L)
         && SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2)
         && SET(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L) && SET(CURLOPT_TCP_KEEPALIVE, 1L) && SET(CURLOPT_NOSIGNAL, 1L)
@@ -122,9 +146,7 @@ bool clibcurl_add_line(clibcurl_exchange *exchange, const char *line) {
 static clibcurl_state end(clibcurl_exchange *exchange, CURLcode error) {
     exchange->error = error;
     if (error == CURLE_OK) return clibcurl_done;
-    long sent = 1;
-    curl_easy_getinfo(exchange->easy, CURLINFO_REQUEST_SIZE, &sent);
-    if (sent > 0) return clibcurl_failed;
+    if (exchange->is_issued) return clibcurl_failed;
     return error == CURLE_URL_MALFORMAT ? clibcurl_unsendable : clibcurl_unsent;
 }
 

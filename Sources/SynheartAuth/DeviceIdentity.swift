@@ -7,8 +7,8 @@ internal import AuthContract
 actor DeviceIdentity {
     nonisolated let context: IdentityContext
     private let resets: Resets
-    private var registration: Running<Registration, Void>?
-    private var rotation: Running<KeyRotation, RotationGoal>?
+    private var registration: RunningOperation<Registration>?
+    private var rotation: RunningOperation<KeyRotation>?
     private var maintenance: Task<Void, Never>?
     private var failedMaintenance: MaintenanceCause?
     private var tokenFetches: [String?: TokenFetch] = [:]
@@ -16,14 +16,7 @@ actor DeviceIdentity {
     /// Whether the service refused a new App Attest key in place of a lost one.
     private var isRebindRefused = false
 
-    private typealias Operation<Value: Sendable> = Task<Result<Value, SynheartAuthError>, Never>
-
-    /// An operation under way.
-    private struct Running<Value: Sendable, Goal: Sendable>: Sendable {
-        let task: Operation<Value>
-        let goal: Goal
-        let backOff: BackOff
-    }
+    private typealias Operation<Value: Sendable> = RunningOperation<Value>.Work
 
     /// A token request under way. Only callers with the same key join it: the token of an earlier identity may name another user.
     private struct TokenFetch: Sendable {
@@ -44,7 +37,7 @@ actor DeviceIdentity {
             guard joins else {
                 throw SynheartAuthError(.registrationInProgress, "a registration of this app is in progress")
             }
-            return try await Self.value(of: registration.task)
+            return try await Self.value(of: registration.work)
         }
         let backOff = BackOff(context.sleeper)
         let task = Operation<Registration> {
@@ -58,39 +51,55 @@ actor DeviceIdentity {
             if case .success(let value) = result, value.status == .alreadyRegistered { maintainInBackground() }
             return result
         }
-        registration = Running(task: task, goal: (), backOff: backOff)
+        registration = RunningOperation(task, backOff)
         return try await Self.value(of: task)
     }
 
-    /// Rotates. Joins a running rotation if that achieves at least the same. Otherwise ends the running one at its next pause,
-    /// and then begins a new one, which the callers of the ended one join.
+    /// Rotates. Joins a running rotation if that achieves at least the same. Otherwise ends the running one at its next pause, or
+    /// waits for it if it is for a compromise, and then begins an own one.
+    ///
+    /// If another rotation takes the place of the one that this call waits for, this call joins that one, or rotates after it. So it
+    /// does if the service refuses to do what the joined rotation was to achieve beyond this call's goal.
     func rotate(_ goal: RotationGoal) async throws(SynheartAuthError) -> KeyRotation {
-        var running = rotation.flatMap { $0.goal.covers(goal) ? $0 : nil } ?? beginRotation(goal)
+        var next: RunningOperation<KeyRotation>?
         while true {
-            do throws(SynheartAuthError) {
-                return try await Self.value(of: running.task)
-            } catch {
-                guard running.backOff.isSuperseded, error.code != .cancelled, let next = rotation else { throw error }
+            let running: RunningOperation<KeyRotation>
+            if let next, next.goal.covers(goal) {
                 running = next
+            } else if let rotation, rotation.goal.covers(goal) {
+                running = rotation
+            } else if let rotation, rotation.goal.reason == .compromise {
+                guard await rotation.work.valueUnlessCancelled() != nil else { throw .cancelled }
+                continue
+            } else {
+                running = beginRotation(goal)
+            }
+            do throws(SynheartAuthError) {
+                return try await Self.value(of: running.work)
+            } catch {
+                let isMoreRefused = running.goal != goal && error.recovery == .reset
+                guard error.code != .cancelled, running.successor != nil || isMoreRefused else { throw error }
+                next = running.successor
             }
         }
     }
 
-    private func beginRotation(_ goal: RotationGoal) -> Running<KeyRotation, RotationGoal> {
+    /// Begins a rotation in place of the running one.
+    private func beginRotation(_ goal: RotationGoal) -> RunningOperation<KeyRotation> {
         let earlier = rotation
-        // The callers of the earlier one join this one.
-        let goal = earlier.map { goal.union($0.goal) } ?? goal
-        earlier?.backOff.end(isSuperseded: true)
+        earlier?.backOff.end()
+        let earlierTask = earlier?.work
         let backOff = BackOff(context.sleeper)
         let task = Operation<KeyRotation> {
-            _ = await earlier?.task.value
+            _ = await earlierTask?.value
             let result = await Self.result { [context] () async throws(SynheartAuthError) in
                 try await RotationCycle(context: context, goal: goal, backOff: backOff).run()
             }
             if rotation?.backOff === backOff { rotation = nil }
             return result
         }
-        let running = Running(task: task, goal: goal, backOff: backOff)
+        let running = RunningOperation(task, backOff, goal: goal)
+        earlier?.successor = running
         rotation = running
         return running
     }

@@ -63,6 +63,8 @@ private func create(
     _ change: (inout SynheartAuth.Configuration, String?) -> Void
 ) -> Int32 {
     handle?.pointee = nil
+    // Also notes which process is the first one.
+    guard !isForkedProcess else { return fail(.forked, result) }
     guard let handle else { return invalidArgument("handle", result) }
     guard let baseURL = CText.string(baseURL) else { return invalidArgument("base_url", result) }
     // NULL means the platform's own directory. A text that cannot be read is not NULL.

@@ -114,7 +114,8 @@ import Testing
             let next = try phone.launch()
             // The SDK must first know the outcome of a rebind that was sent. That takes a quarter of an hour.
             if (try? await next.rotateKey(appID: Phone.app)) == nil {
-                // If no key can make the assertion that the status needs, the SDK also waits for the overlap of an hour.
+                // If no key can make the assertion that the status request needs, the SDK cannot ask which key is current. Then it
+                // also waits for the longest overlap, an hour.
                 phone.clock.advance(.seconds(evidence == .newHandleForOwnCalls ? 76 * 60 : 16 * 60))
                 try await next.rotateKey(appID: Phone.app)
             }

@@ -402,7 +402,7 @@ import Testing
             let error = await expectError(.storageError) { try await call() }
             #expect(error?.recovery == .reset)
             // The service may have moved: the message names both origins and the remedy.
-            for part in [FakeService.origin, "https://other.test", "Configuration.aliases"] {
+            for part in [FakeService.origin, "https://other.test", "alias"] {
                 #expect(error?.message.contains(part) == true)
             }
         }

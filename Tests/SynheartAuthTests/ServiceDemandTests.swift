@@ -219,6 +219,74 @@ import Testing
         #expect(try await rotations(phone).allSatisfy { $0.proof == nil })
     }
 
+    @Test(
+        "a rotation for a compromise takes the place of one that replaces an App Attest key, and of its callers each gets its own",
+        arguments: [true, false])
+    func compromiseDuringRebind(arrivesFirst: Bool) async throws {
+        let (phone, _, _) = try await registered()
+        let sleeper = HeldSleeper()
+        let sdk = try phone.launch { ($0.sleeper, $0.origins) = (sleeper, SendTests.origins) }
+        await phone.service.setPolicy { ($0.rebinds, $0.assertionPrefixes) = (true, ["/v1/pay"]) }
+        phone.attestation.loseHandles()
+        let (compromise, sending, scheduled):
+            (Task<KeyRotation, any Error>, Task<Int, any Error>, Task<KeyRotation, any Error>)
+        let send = { Task { try await sdk.send(request("/v1/pay"), appID: Phone.app).status } }
+        let rotate = { (reason: RotationReason) in Task { try await sdk.rotateKey(appID: Phone.app, reason: reason) } }
+        if arrivesFirst {
+            await phone.service.refuse(.rotateKey, .serviceUnavailable)
+            compromise = rotate(.compromise)
+            try await eventually { sleeper.waiting == 1 }
+            (sending, scheduled) = (send(), rotate(.scheduled))
+            try await eventually { await phone.service.requests.contains { $0.url.hasSuffix("/v1/pay") } }
+            sleeper.letGo()
+        } else {
+            await phone.service.refuse(.challenge, .serviceUnavailable)
+            sending = send()
+            try await eventually { sleeper.waiting == 1 }
+            scheduled = rotate(.scheduled)
+            compromise = rotate(.compromise)
+        }
+        let rotation = try await compromise.value
+        #expect(try await sending.value == 200)
+        _ = try await scheduled.value
+        let sent = try await rotations(phone)
+        #expect(sent.filter { $0.reason == .compromise }.allSatisfy { $0.proof == nil })
+        #expect(sent.last?.reason == .scheduled && sent.last?.proof != nil)
+        #expect(try phone.record().attestationKey?.id == (await phone.service.devices.first?.handle))
+        #expect(try phone.record().keyRotatedAt.map { $0 >= rotation.effectiveAt } == true)
+    }
+
+    @Test func `a rotation for a compromise that was left over ends before an App Attest key is replaced`() async throws
+    {
+        let (phone, sdk, id) = try await registered()
+        await phone.network.setOffline(true)
+        await expectError(.networkError) { try await sdk.rotateKey(appID: Phone.app, reason: .compromise) }
+        await phone.network.setOffline(false)
+        await phone.service.setPolicy { ($0.rebinds, $0.assertionPrefixes) = (true, ["/v1/pay"]) }
+        phone.attestation.loseHandles()
+        #expect(try await sdk.send(request("/v1/pay"), appID: Phone.app).status == 200)
+        #expect(try await rotations(phone).map(\.reason) == [.compromise, .scheduled])
+        #expect(try await sdk.getDeviceId(appID: Phone.app) == id)
+    }
+
+    @Test func `a refused replacement of an App Attest key fails no rotation that joined it`() async throws {
+        let (phone, _, _) = try await registered()
+        let sleeper = HeldSleeper()
+        let sdk = try phone.launch { ($0.sleeper, $0.origins) = (sleeper, SendTests.origins) }
+        await phone.service.setPolicy { $0.assertionPrefixes = ["/v1/pay"] }
+        phone.attestation.loseHandles()
+        await phone.service.refuse(.challenge, .serviceUnavailable)
+        let sending = Task { try await sdk.send(request("/v1/pay"), appID: Phone.app).status }
+        try await eventually { sleeper.waiting == 1 }
+        let scheduled = Task { try await sdk.rotateKey(appID: Phone.app) }
+        for _ in 0..<100 { await Task.yield() }
+        sleeper.letGo()
+        let error = await expectError(.attestationFailed) { try await sending.value }
+        #expect(error?.recovery == .reset)
+        _ = try await scheduled.value
+        #expect(try await phone.signAndVerify(sdk).status == 200)
+    }
+
     @Test("a lost answer to a replacement is settled by the status, and the new key asserts")
     func lostRebind() async throws {
         let (phone, sdk, _) = try await registered()
@@ -342,15 +410,6 @@ import Testing
         #expect(try await scheduled.value == rotation)
         #expect(try await rotations(phone).map(\.reason) == [.scheduled, .compromise])
         #expect(await phone.service.devices.first?.previousKey?.until == phone.clock.trueMilliseconds / 1000)
-    }
-
-    @Test func `a rotation that takes the place of another achieves the goals of both`() {
-        let goals = [RotationReason.scheduled, .compromise].flatMap { reason in
-            [false, true].map { RotationGoal(reason: reason, rebinds: $0) }
-        }
-        for (one, other) in goals.flatMap({ one in goals.map { (one, $0) } }) {
-            #expect(one.union(other).covers(one) && one.union(other).covers(other))
-        }
     }
 
     @Test("a rotation left over as scheduled goes on as one for a compromise")

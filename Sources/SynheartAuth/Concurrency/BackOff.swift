@@ -5,7 +5,6 @@ internal import Bytes
 final class BackOff: Sendable {
     private struct State: Sendable {
         var isEnded = false
-        var isSuperseded = false
         var pause: Task<Bool, Never>?
     }
 
@@ -17,14 +16,10 @@ final class BackOff: Sendable {
     /// Whether the operation must stop.
     var isEnded: Bool { state.withLock { $0.isEnded } }
 
-    /// Whether a stronger operation has taken the place of this one.
-    var isSuperseded: Bool { state.withLock { $0.isSuperseded } }
-
     /// Ends the current pause and all later ones.
-    func end(isSuperseded: Bool = false) {
+    func end() {
         state.withLock { state in
             state.isEnded = true
-            state.isSuperseded = isSuperseded
             state.pause?.cancel()
         }
     }

@@ -50,7 +50,7 @@ extension SynheartAuth {
         /// Whether the SDK rotates a key by itself when it is due.
         public var rotatesAutomatically = true
 
-        /// Covers the times in which the SDK holds a lock.
+        /// Asks the system for time to run while the SDK holds a file lock: iOS kills a suspended process that holds one.
         var runningTime: any RunningTime
 
         /// A part that an app can replace.

@@ -197,7 +197,7 @@ enum RetryTable {
     /// The row of a code. An unknown code is reported, with recovery `none`.
     static func row(of code: SynheartAuthError.Code) -> Row { byCode[code] ?? Row(code, .none, then: .none) }
 
-    /// The row of a situation.
+    /// The row of a situation. One without a row is reported as `CRYPTO_ERROR`, with recovery `none`.
     static func row(of situation: Situation) -> Row { situations[situation] ?? Row(.cryptoError, .none, then: .none) }
 
     private static let byCode = Dictionary(uniqueKeysWithValues: (own + service).map { ($0.code, $0) })

@@ -13,12 +13,6 @@ struct RotationGoal: Sendable, Hashable {
 }
 
 extension RotationGoal {
-    /// The goal of a rotation that achieves both.
-    func union(_ other: RotationGoal) -> RotationGoal {
-        RotationGoal(
-            reason: reason == .compromise ? reason : other.reason, rebinds: rebinds || other.rebinds)
-    }
-
     /// Finishes a rotation, for the stronger of its own reason and the demanded one.
     init(finishing pending: PendingRotation, demanded demand: RotationDemand?) {
         self.init(reason: demand?.reason == .compromise ? .compromise : pending.reason)
@@ -44,6 +38,12 @@ struct RotationCycle: Sendable {
                         // The other process may have died before it deleted the old key.
                         try? await rotator.disposeLeftover()
                         return done
+                    }
+                    // Finish one for a compromise first: it cannot bind a new App Attest key.
+                    if goal.rebinds, case .rotation(let pending) = try await context.ledger.load().journal,
+                        pending.reason == .compromise
+                    {
+                        _ = try await rotator.attempt(RotationGoal(reason: .compromise))
                     }
                     return try await rotator.attempt(goal)
                 }

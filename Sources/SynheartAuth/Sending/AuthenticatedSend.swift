@@ -287,7 +287,7 @@ extension SynheartAuth.Configuration {
     func checkOrigin(_ origin: RequestOrigin) throws(SynheartAuthError) -> Bool {
         if origin == self.origin.origin { return true }
         guard origins.contains(origin) else {
-            throw SynheartAuthError(.signingFailed, "the request's origin is not one of Configuration.origins")
+            throw SynheartAuthError(.signingFailed, "the request's origin is not one of the configuration's")
         }
         guard origin.isSecure else {
             throw SynheartAuthError(.signingFailed, "https is needed for any host but this one")

@@ -49,7 +49,7 @@ struct RequestSigner: Sendable {
             guard case .bytes(let body) = body else {
                 throw SynheartAuthError(
                     .signingFailed,
-                    "scheme 1 signs the body itself; a file or a stream needs Configuration.scheme = .two")
+                    "scheme 1 signs the body itself; a file or a stream needs an app that signs under scheme 2")
             }
             return try await sign(method: method, path: place.target.path.text, body: body)
         }
@@ -173,7 +173,7 @@ extension SynheartAuthError {
     static var needsWholeURL: SynheartAuthError {
         SynheartAuthError(
             .signingFailed,
-            "this device signs under scheme 2 (Configuration.scheme, or the service has accepted it), which needs the whole URL: use send "
+            "this device signs under scheme 2 (the configuration's, or the service has accepted it), which needs the whole URL: use send "
                 + "or sign(method:url:)")
     }
 }
@@ -192,7 +192,7 @@ extension IdentityContext {
         throw SynheartAuthError(
             .signingFailed,
             scheme == .one
-                ? "this device signs under scheme 1: set Configuration.scheme = .two, for all of the app's requests"
+                ? "this device signs under scheme 1: set the configuration's scheme to 2, for all of the app's requests"
                 : "this device signs under scheme 2, and its service refuses scheme 1")
     }
 

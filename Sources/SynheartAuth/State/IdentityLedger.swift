@@ -44,7 +44,7 @@ struct IdentityLedger: Sendable {
             throw SynheartAuthError(
                 .recordOfAnotherService,
                 "the identity belongs to \(other), not to \(authOrigin): reset it, or if the service has moved, name its earlier "
-                    + "origin in Configuration.aliases")
+                    + "origin as an alias")
         }
     }
 
