@@ -238,8 +238,9 @@ def natives(interpreter):
                       **{"set onListen": set_on_listen, "set onCancel": set_on_cancel})
 
     def failed_stream(error):
-        stream = Stream(loop, True)
-        stream.on_listen = lambda: stream.add("error", error)
+        stream, errors = Stream(loop, True), [error]
+        # A second listener gets none.
+        stream.on_listen = lambda: errors and stream.add("error", errors.pop())
         return stream
 
     # Flutter's channels
@@ -358,7 +359,7 @@ def natives(interpreter):
         "DateTime": Native("DateTime", now=lambda: moment(time.time() * 1000), fromMillisecondsSinceEpoch=moment),
         "Completer": completer, "Future": Native("Future", any=any_of, wait=wait),
         "Stream": Native("Stream", error=failed_stream), "Random": lambda: Native("Random", nextInt=random.randrange),
-        "RootIsolateToken": Native("RootIsolateToken", instance=Native("RootIsolateToken")),
+        "kIsWeb": False, "RootIsolateToken": Native("RootIsolateToken", instance=Native("RootIsolateToken")),
         "StreamController": Callable(controller, broadcast=lambda: controller(True)),
         "Uint8List": Callable(lambda length: Bytes([0] * length), fromList=lambda items: Bytes(items)),
         "MethodChannel": method_channel, "EventChannel": event_channel,

@@ -3,6 +3,7 @@ import 'dart:math' show Random;
 import 'dart:typed_data';
 import 'dart:ui' show RootIsolateToken;
 
+import 'package:flutter/foundation.dart' show kIsWeb;
 import 'package:flutter/services.dart';
 
 import 'call_cancellation.dart';
@@ -18,7 +19,8 @@ final class ChannelSynheartAuth implements SynheartAuth {
   /// The plugin in this isolate.
   ChannelSynheartAuth({bool? isRootIsolate}) : _isRootIsolate = isRootIsolate ?? _hasRootToken;
 
-  static bool get _hasRootToken => RootIsolateToken.instance != null;
+  // On the web, reading the token throws.
+  static bool get _hasRootToken => kIsWeb || RootIsolateToken.instance != null;
 
   /// Flutter delivers events to the root isolate alone.
   final bool _isRootIsolate;
@@ -200,15 +202,20 @@ final class ChannelSynheartAuth implements SynheartAuth {
     await _call('correctClockSkew', <String, Object?>{'serverTimestamp': serverTimestamp, 'appId': appId});
   }
 
+  late final Stream<StateChange> _changes = _states.receiveBroadcastStream().map(_stateChange);
+
+  static const NotConfigured _elsewhere = NotConfigured(
+    'changes of state arrive in the root isolate alone: listen there',
+    Recovery.none,
+  );
+
+  // A stream of its own for each listener: a shared one would give the error to the first listener alone.
   @override
-  late final Stream<StateChange> stateChanges = _isRootIsolate
-      ? _states.receiveBroadcastStream().map(_stateChange)
-      : Stream<StateChange>.error(
-          const NotConfigured('changes of state arrive in the root isolate alone: listen there', Recovery.none),
-        ).asBroadcastStream();
+  Stream<StateChange> get stateChanges => _isRootIsolate ? _changes : Stream<StateChange>.error(_elsewhere);
 
   @override
   Stream<IdentityState> states(String appId) {
+    if (!_isRootIsolate) return Stream<IdentityState>.error(_elsewhere);
     final StreamController<IdentityState> controller = StreamController<IdentityState>();
     StreamSubscription<StateChange>? changes;
     IdentityState? latest;

@@ -124,10 +124,10 @@ enum ResetReason {
 
 /// How a request is signed.
 enum SignatureScheme {
-  /// The six `X-Synheart-…` headers. They cover method, path, time and body.
+  /// Six headers: `X-App-ID`, `X-Device-ID` and four `X-Synheart-…`. The signature covers method, path, time and body.
   one('one'),
 
-  /// RFC 9421. It also covers query, host and body digest.
+  /// RFC 9421. The signature also covers URL scheme, host and query.
   two('two');
 
   const SignatureScheme(this.wire);
@@ -210,7 +210,7 @@ final class AuthRequest {
     this.headers = const <String, String>{},
     this.body = const <int>[],
     this.timeout = const Duration(seconds: 30),
-    this.maximumAnswer = 65536,
+    this.maximumAnswer = 4194304,
   });
 
   /// The HTTP method.
@@ -225,10 +225,11 @@ final class AuthRequest {
   /// The body as sent: at most 16 MiB.
   final List<int> body;
 
-  /// The limit of the whole call, recoveries included: at most 10 minutes.
+  /// The limit of the whole call, recoveries included: 30 seconds unless given, at most 10 minutes.
   final Duration timeout;
 
-  /// The most bytes of the answer's body: at most 16 MiB.
+  /// The most bytes of the answer's body: 4 MiB unless given, at most 16 MiB. A larger answer is [AnswerTooLarge], although the
+  /// request may have had its effect.
   final int maximumAnswer;
 }
 
@@ -237,7 +238,7 @@ final class Header {
   /// A line.
   const Header(this.name, this.value);
 
-  /// The name as received.
+  /// The name: as received on Android, in the spelling that iOS chooses there.
   final String name;
 
   /// The value.
@@ -252,7 +253,7 @@ final class AuthAnswer {
   /// The HTTP status.
   final int status;
 
-  /// The header lines, in order.
+  /// The header lines: in order on Android. iOS gives them in any order, and joins the lines of one name.
   final List<Header> headers;
 
   /// The body.

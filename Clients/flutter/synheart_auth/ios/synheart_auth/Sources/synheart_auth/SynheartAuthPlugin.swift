@@ -114,9 +114,13 @@ public final class SynheartAuthPlugin: NSObject, @preconcurrency FlutterPlugin, 
             return Self.failure("NOT_CONFIGURED", error.message)
         } catch let error as SynheartAuthError {
             return Self.failure(error)
-        } catch {
-            // A CancellationError. Dart has ended its wait already, and knows whether the call was a `send`.
+        } catch is CancellationError {
+            // Dart has ended its wait already, and knows whether the call was a `send`.
             return Self.failure(Contract.cancelled, "the caller cancelled")
+        } catch {
+            return Self.failure(
+                SynheartAuthError.fromCode(
+                    "CRYPTO_ERROR", "unexpected: \(type(of: error))", mayHaveHappened: name == "send"))
         }
     }
 

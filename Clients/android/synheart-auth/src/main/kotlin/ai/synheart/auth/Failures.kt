@@ -178,6 +178,9 @@ internal enum class Situation(val code: Code, val remedy: Remedy, val recovery: 
     /** A copy of a request that must not run twice was accepted. */
     WRITE_REPLAYED(OwnCode.NONCE_REPLAY, Remedy.NONE, Recovery.NONE),
 
+    /** `configure` was called again with other values. */
+    CONFIGURED_OTHERWISE(OwnCode.NOT_CONFIGURED, Remedy.NONE, Recovery.NONE),
+
     // The call's deadline has passed; the client was closed, or the identity was reset.
     DEADLINE_PASSED(OwnCode.NETWORK_ERROR, Remedy.NONE, Recovery.RETRY),
     ENDED(OwnCode.NETWORK_ERROR, Remedy.NONE, Recovery.RETRY),

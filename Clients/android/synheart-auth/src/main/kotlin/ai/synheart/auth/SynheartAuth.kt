@@ -60,7 +60,7 @@ public class SynheartAuth(private var configuration: Configuration? = null) : De
     /**
      * Sets the configuration. Changes no identity. A second call with the same values does nothing.
      *
-     * @throws SynheartAuthException.NotConfigured if this client is configured with other values. Another configuration needs another
+     * @throws SynheartAuthException.NotConfigured with recovery `none` if this client is configured with other values. Another configuration needs another
      *   client
      */
     public fun configure(configuration: Configuration) {
@@ -69,7 +69,7 @@ public class SynheartAuth(private var configuration: Configuration? = null) : De
             if (before == null) {
                 this.configuration = configuration
             } else if (before.values != configuration.values) {
-                throw failure(OwnCode.NOT_CONFIGURED, "this client is configured already, with other values: make another SynheartAuth")
+                throw failure(Situation.CONFIGURED_OTHERWISE, "this client is configured already, with other values: make another SynheartAuth")
             } else {
                 return
             }

@@ -48,8 +48,8 @@ public sealed class SynheartAuthException(internal val failure: Failure) : Excep
     public val retryAfter: Duration? get() = failure.retryAfter
 
     /**
-     * Whether the request of a `send` may have taken effect. False only if nothing of it left, or if the service refused it before
-     * anything happened. Errors of other functions have false.
+     * Whether the request of a `send` may have taken effect. False only if no part of it was sent, or if the service refused it before
+     * it had an effect. Errors of other functions have false.
      */
     public val mayHaveHappened: Boolean get() = failure.mayHaveHappened
 

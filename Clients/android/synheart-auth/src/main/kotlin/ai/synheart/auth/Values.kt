@@ -64,7 +64,7 @@ public enum class RotationReason(
     /** The name in requests and records. */
     public val wire: String,
 ) {
-    /** The key's age, or a demand of the host or the service. The previous key stays valid for a short overlap. */
+    /** The key is old, or the app or the service asked for a new one. The previous key stays valid for a short overlap. */
     SCHEDULED("scheduled"),
 
     /** Another party may have the previous key. It stops being valid at once. */

@@ -126,6 +126,7 @@ class WaitingTest {
         for (other in others) {
             val error = assertThrows(SynheartAuthException.NotConfigured::class.java) { auth.configure(phone.device.context(), other) }
             assertTrue(error.message!!, "other values" in error.message!!)
+            assertEquals(Recovery.NONE, error.recovery)
         }
         assertThrows(SynheartAuthException.NotConfigured::class.java) {
             auth.configure(phone.device.context().createDeviceProtectedStorageContext(), configuration())

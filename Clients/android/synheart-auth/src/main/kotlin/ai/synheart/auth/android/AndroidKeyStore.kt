@@ -148,8 +148,10 @@ internal class AndroidKeyStore(
                 generate(canary(alias), challenge = null, way.isInStrongBox)
                 break
             } catch (error: Exception) {
-                // Where the StrongBox fails, `create` makes keys in the trusted execution environment as well.
-                if (!way.isInStrongBox) throw KeystoreFault.exception(error)
+                // A phone without a StrongBox has its keys in the trusted execution environment. One whose StrongBox fails now may
+                // have this key there: a canary elsewhere would not show whether the key is lost.
+                if (way.isInStrongBox && KeystoreFault.of(error) == KeystoreFault.IMPOSSIBLE) continue
+                throw KeystoreFault.exception(error)
             }
         }
         if (failure.code != Code.NOT_FOUND && failure.code != Code.INVALIDATED) throw failure

@@ -255,12 +255,18 @@ class AndroidKeyStoreTest {
     }
 
     @Test
-    fun `a canary is made again beside a StrongBox that fails, as the key was`() {
-        for (code in listOf(KeystoreDaemon.UNKNOWN_ERROR, KeystoreDaemon.SECURE_HW_COMMUNICATION_FAILED)) {
-            phone.keystore.lose(AndroidKeyStore.canary(ALIAS))
+    fun `while the StrongBox fails, no canary elsewhere says that a key in it is lost`() {
+        phone.keys().create(ALIAS, CHALLENGE)
+        val canary = AndroidKeyStore.canary(ALIAS)
+        for ((code, outcome) in listOf(
+            KeystoreDaemon.UNKNOWN_ERROR to Code.FAILED, KeystoreDaemon.SECURE_HW_COMMUNICATION_FAILED to Code.UNAVAILABLE,
+        )) {
+            phone.keystore.lose(canary)
             phone.keystore.failNext(Call.GENERATE, code)
+            expect(outcome) { phone.keys().check(ALIAS) }
+            assertTrue(canary !in phone.keystore.aliases())
             phone.keys().check(ALIAS)
-            assertEquals(false, phone.keystore.isInStrongBox(AndroidKeyStore.canary(ALIAS)))
+            assertEquals(true, phone.keystore.isInStrongBox(canary))
         }
     }
 

@@ -40,7 +40,8 @@ public class SynheartAuthPlugin internal constructor(
         val client: AuthClient,
         val calls: MethodChannel,
         val states: EventChannel,
-        val scope: CoroutineScope = CoroutineScope(SupervisorJob() + Dispatchers.Default),
+        // Not `Dispatchers.Default`: the app may block its few threads.
+        val scope: CoroutineScope = CoroutineScope(SupervisorJob() + Dispatchers.IO.limitedParallelism(CALLS_AT_ONCE)),
         val running: ConcurrentHashMap<Long, Job> = ConcurrentHashMap(),
     )
 
@@ -129,6 +130,10 @@ public class SynheartAuthPlugin internal constructor(
             failure(error)
         } catch (error: MalformedMessage) {
             Reply { it.error(Contract.MALFORMED, error.message, null) }
+        } catch (error: Throwable) {
+            // Such as a lack of memory for a large answer. Uncaught, it would end the app's process.
+            val message = "unexpected: ${error.javaClass.name}"
+            failure(SynheartAuthException.fromCode("CRYPTO_ERROR", message), mayHaveHappened = name == "send")
         }
 
     /** The reply in place of a result that does not fit the channel; null if it fits. */
@@ -211,6 +216,9 @@ public class SynheartAuthPlugin internal constructor(
     private fun message(change: StateChange) =
         mapOf("appId" to change.appId, "from" to change.from.wire, "to" to change.to.wire)
 }
+
+/** More calls wait for a thread; a waiting call takes none. */
+private const val CALLS_AT_ONCE = 16
 
 /** A reply to Dart, sent once, on the main thread. */
 private fun interface Reply {
