@@ -6,7 +6,7 @@ import Testing
 
 @testable import Console
 
-/// Checks of a draft while a person types, and drafts that the service has no room for.
+/// Checks of a draft while a person types, and drafts that are kept while the service is too busy or a store is down.
 @Suite struct RecordCheckTests {
     private static let path = "/console/apps/\(Desk.app)/change"
 

@@ -105,7 +105,7 @@ import Testing
         journal = try bench.open(at: wall, boot: boot)
         monotonic.withLock { $0 += 1 }
         #expect(try await journal.claim(old, at: start, now: start + 1) != .claimed)
-        // The refusals end soon.
+        // The refusals end within 701 s.
         let later = start + 701
         monotonic.withLock { $0 += 700 }
         #expect(try await journal.claim(bench.claims(), at: later) == .claimed)

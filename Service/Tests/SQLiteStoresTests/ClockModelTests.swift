@@ -177,7 +177,7 @@ struct ClockModelTests {
             return reopened
         }
 
-        /// If a new note is due, records that maintenance has written the claims to the disk and the note to the database.
+        /// Imitates maintenance: if a new note is due, the claims count as written to the disk, and the note to the database.
         mutating func keep(_ journal: ClaimJournal) {
             let note = journal.note
             guard let noted else { return }

@@ -82,7 +82,7 @@ public struct LeafElements {
         }
     }
 
-    /// The content of a known tag: one of the two types, another one, several or none.
+    /// Random content of an element with a context tag: an INTEGER, an OCTET STRING, an element of another type, two or none.
     private func value(_ choices: inout Choices) -> (Value, [UInt8]) {
         switch choices.below(6) {
         case 0:

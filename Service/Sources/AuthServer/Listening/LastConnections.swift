@@ -21,8 +21,8 @@ extension Channel {
             guard let socket = self as? any SocketOptionProvider, (try? await socket.dropNewHandshakes()) != nil else {
                 return
             }
-            // Wait for three empty polls in a row: a handshake under way takes a round trip, and an accepted connection moves to
-            // another event loop.
+            // Wait for three empty polls in a row. One is not enough: a handshake may be under way, and a connection that was just
+            // accepted may not have reached its event loop.
             var polls = 0, emptyPolls = 0
             while emptyPolls < 3, polls < 100, (try? await Task.sleep(for: .milliseconds(10))) != nil {
                 polls += 1

@@ -163,7 +163,7 @@ extension Readiness {
 }
 
 extension Readiness.Degraded {
-    /// The degraded state in which requests of a lost time are refused.
+    /// The service works after a loss of history: until this time it refuses requests that are dated in the lost interval.
     package static func historyLost(until: UnixTime) -> Self {
         Self("history was lost; requests that a copy could repeat are refused", until: until)
     }

@@ -88,7 +88,7 @@ public struct ClaimTag: Sendable, Hashable {
         case begun, raised
     }
 
-    /// The tag of a step of a verification: it begins to raise the counter to this value, or has raised it.
+    /// The tag of a step: the verification is about to raise the counter to this value, or has raised it.
     init(of step: Step, _ counter: UInt32, in verification: Verification, by device: DeviceID) {
         let bytes = withUnsafeBytes(of: counter.bigEndian) { Array($0) }
         claim = .raise(step, verification.digest + bytes, of: device)

@@ -8,7 +8,7 @@ package protocol StoredColumns {
     /// A truth value. SQLite's rows of older versions have NULL where it is false. PostgreSQL's columns are never NULL.
     func bool(_ column: String) throws(StoreError) -> Bool
 
-    /// The reason of a demand to rotate whose row has none; nil: every demand has a reason.
+    /// The reason of a demand to rotate that an older version stored without one; nil: a demand without a reason is damage.
     var reasonOfOldDemands: RotationReason? { get }
 }
 

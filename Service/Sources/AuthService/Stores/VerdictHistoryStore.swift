@@ -31,7 +31,7 @@ public struct VerdictQuery: Sendable, Hashable {
     public var apps: Set<AppID>?
     /// Only verdicts with these texts (``CountedVerdict/text(_:)``).
     public var only: [CountedVerdict.Member: String]
-    /// The members by which sums are separated.
+    /// The members that the sums are grouped by.
     public var groups: Set<CountedVerdict.Member>
     /// The largest number of sums.
     public var limit: Int

@@ -88,7 +88,7 @@ final class Sweeper: Sendable {
         if let remaining { note(remaining) }
     }
 
-    /// Reads the size of the claims' tables. If that fails, the last size stays.
+    /// Estimates the number of claims from the size of their tables. If the query fails, the last estimate stays.
     private func measure(_ lockTimeout: Statement) async {
         let question = Statement(
             "SELECT sum(pg_total_relation_size(format('claims_%s', slot)::regclass))::bigint AS bytes FROM claim_slots")

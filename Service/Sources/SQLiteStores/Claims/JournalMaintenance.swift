@@ -77,7 +77,7 @@ private struct MaintenanceRounds: Sendable {
     /// If the journal closes in order, performs the work that is due and seals the journal. Then refuses the remaining callers.
     private mutating func end(_ work: JournalState.MaintenanceWork) {
         if state.endsInOrder {
-            // Delete the unused segment: after a reboot, recovery would take it for a sign of lost claims (`isOvertaken`).
+            // Delete the unused segment: after a reboot, recovery would take it for a sign of lost claims (`hasUnbegunSuccessor`).
             if state.isInPlace(), let unused = state.takePrepared() { folder.remove(unused.header.sequence) }
             perform(work)
             // A caller whose claim was decided earlier may be waiting now.

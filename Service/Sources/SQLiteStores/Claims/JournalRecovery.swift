@@ -40,9 +40,9 @@ struct JournalRecovery {
         // The last segment that has all its first records. A segment without them does not show what was lost, so it is never
         // treated as the newest.
         var newest: SegmentContents?
-        // Whether a segment of another boot without its first records follows the newest one. Then there may be later claims
-        // that never reached the disk.
-        var isOvertaken = false
+        // Whether a segment of an earlier boot follows `newest` and lacks its first records. Then the machine lost its power, and
+        // later claims may never have reached the disk.
+        var hasUnbegunSuccessor = false
         let reader = SegmentReader(folder: folder, boot: opening.boot, now: opening.now)
         for sequence in sequences {
             do throws(SegmentReader.Failure) {
@@ -52,9 +52,9 @@ struct JournalRecovery {
                 let read = try reader.read(sequence, into: &contents)
                 last = sequence
                 if read.isBegun {
-                    (newest, isOvertaken) = (read, false)
+                    (newest, hasUnbegunSuccessor) = (read, false)
                 } else if read.header.boot != opening.boot {
-                    isOvertaken = true
+                    hasUnbegunSuccessor = true
                 }
                 recovery.segments.append(ClosedSegment(sequence: sequence, latestExpiry: read.latestExpiry))
             } catch {
@@ -81,7 +81,7 @@ struct JournalRecovery {
         }
         let isCut = newest.map { $0.header.boot != opening.boot && !$0.isSealed } ?? false
         contents.measure(from: opening.boot, monotonic: opening.monotonic)
-        recovery.finish(contents, powerLost: isCut || isOvertaken, opening)
+        recovery.finish(contents, powerLost: isCut || hasUnbegunSuccessor, opening)
         return recovery
     }
 

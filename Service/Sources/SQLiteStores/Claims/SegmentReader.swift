@@ -7,8 +7,8 @@ struct SegmentContents {
     let header: SegmentHeader
     var latestExpiry: Int64 = .min
     var isSealed = false
-    /// Whether the segment has all its first records. Otherwise it was never used: it has no claims, and the earlier segments
-    /// still have everything.
+    /// Whether the segment has all its first records. If not, and its boot is the present one, it was never used. If its boot is an
+    /// earlier one, its claims may be lost (`JournalRecovery`).
     var isBegun: Bool
     /// The readings of the clock at the start of the segment.
     var clock = ClockHistory()

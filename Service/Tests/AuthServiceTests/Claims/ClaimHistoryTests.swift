@@ -213,7 +213,7 @@ struct ClaimHistoryTests {
         let lost = history.withoutClaims(now: 10_002)
         #expect(lost.retryAfter(timestamp: UnixTime(10_660), futureWindow: 60) == 1)
         #expect(lost.retryAfter(timestamp: UnixTime(10_661), futureWindow: 60) == nil)
-        // The summary of a clock that only jumped ahead is complete.
+        // If the clock only jumped ahead, the summary has all its readings, and none is wrong.
         history.resume(clock)
         _ = clock.note(20_000, monotonic: 3)
         history.resume(clock)

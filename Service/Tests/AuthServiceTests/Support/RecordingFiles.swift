@@ -3,7 +3,7 @@ import AuthService
 import StrictJSON
 import Verification
 
-/// Writes refused proofs as recordings, as the command line does.
+/// Makes the JSON documents of recordings, as the command line does.
 struct RecordingFiles: RecordingWriter {
     func document(of proof: RefusedProof, subject: JSONObject) throws -> (format: String, document: JSONObject) {
         let file = try RecordingFile(of: proof, about: subject)
