@@ -163,7 +163,7 @@ extension Script {
             redis.call('HSET', KEYS[1], 'id', ARGV[4], 'run', ARGV[1], 'rep', ARGV[2], 'ev', ARGV[3], 'at', t, 'loss', loss,
                 'keeper', ARGV[9])
             redis.call('HSET', KEYS[1], 'since', since, 'trail', written(right),
-                'begun', ARGV[4] .. ' ' .. begun)
+                'begun', ARGV[4] .. ' ' .. begun, 'born', t * 1000 + math.floor(redis.call('TIME')[2] / 1000))
             redis.call('HDEL', KEYS[1], 'end')
             if not isNodes then redis.call('HDEL', KEYS[1], 'sys', 'tl') end
             note()
@@ -173,12 +173,17 @@ extension Script {
     /// Ends an epoch whose claims may be missing although nothing in it shows that. Claims under it are refused from then on, and
     /// `beginEpoch` begins the next one with a loss.
     ///
-    /// KEYS: the epoch. ARGV: an id that no node uses; the id of the epoch to end, empty for any. Another epoch stays: another node
-    /// has ended the one that is meant.
+    /// An epoch that began since a node last saw the cause stays: its own loss covers what came before. While a slot is being moved,
+    /// no claim is accepted, because its keys must all be on one server.
+    ///
+    /// KEYS: the epoch. ARGV: an id that no node uses; the milliseconds since the node last saw the cause.
     static let endEpoch = Script(
         """
-        local id = redis.call('HGET', KEYS[1], 'id')
-        if id and (ARGV[2] == '' or id == ARGV[2]) then redis.call('HSET', KEYS[1], 'id', ARGV[1], 'ev', '') end
+        local e = redis.call('HMGET', KEYS[1], 'id', 'born')
+        local clock = redis.call('TIME')
+        local now, born = clock[1] * 1000 + math.floor(clock[2] / 1000), tonumber(e[2] or '')
+        if not e[1] or (born and born <= now and now - born <= tonumber(ARGV[2])) then return 0 end
+        redis.call('HSET', KEYS[1], 'id', ARGV[1], 'ev', '')
         return 1
         """)
 

@@ -30,9 +30,6 @@ private struct FakeCluster {
 
     private static func healthy(_ words: [String], _ ports: [Int]) -> FakeServer.Answer? {
         switch words.first {
-        case "CLUSTER" where words[1] == "NODES":
-            let line = "a 127.0.0.1:1@2 myself,master - 0 0 1 connected 0-5460\n"
-            return .text("$\(line.utf8.count)\r\n\(line)\r\n")
         case "CLUSTER":
             let ranges = zip([slotsOfFirst, 5461...10922, 10923...16383], ports).map { slots, port in
                 "*3\r\n:\(slots.lowerBound)\r\n:\(slots.upperBound)\r\n*2\r\n$9\r\n127.0.0.1\r\n:\(port)\r\n"

@@ -15,6 +15,7 @@ struct RoutedCallTests {
         case .load: "load"
         case .refuse(_, nil): "refuse"
         case .refuse(_, .dropRoute): "refuse, drop the route"
+        case .refuse(_, .distrust): "refuse, distrust"
         case .refuse(_, .endSession): "refuse, end the session"
         }
     }
@@ -25,7 +26,8 @@ struct RoutedCallTests {
     /// Error replies, and their consequences; `+`: an answer.
     @Test(arguments: [
         (["+"], ["answer simple(\"+\")"]),
-        (["ERR no"], ["refuse"]), (["OOM full"], ["refuse"]), (["TRYAGAIN x"], ["refuse"]), (["BUSY x"], ["refuse"]),
+        (["ERR no"], ["refuse"]), (["OOM full"], ["refuse"]), (["TRYAGAIN x"], ["refuse, distrust"]),
+        (["BUSY x"], ["refuse"]),
         (["MOVED 1 10.0.0.2:7001"], ["refuse, drop the route"]), (["MOVED"], ["refuse, drop the route"]),
         (["CLUSTERDOWN x"], ["refuse, drop the route"]),
         (["READONLY x"], ["refuse, end the session"]), (["LOADING x"], ["refuse, end the session"]),
@@ -33,13 +35,14 @@ struct RoutedCallTests {
         (["UNKILLABLE x"], ["refuse, end the session"]), (["NOAUTH x"], ["refuse, end the session"]),
         ([asked, "+"], [other, "answer simple(\"+\")"]),
         (["ASK 1 :7001", "+"], ["ask 10.0.0.1:7001", "answer simple(\"+\")"]),
-        (["ASK 1 x"], ["refuse"]), ([asked, asked], [other, "refuse"]), ([asked, "ERR no"], [other, "refuse"]),
+        (["ASK 1 x"], ["refuse, distrust"]), ([asked, asked], [other, "refuse, distrust"]),
+        ([asked, "ERR no"], [other, "refuse"]),
         ([asked, "READONLY x"], [other, "refuse, end the session"]),
         ([asked, "MOVED 1 10.0.0.3:7002"], [other, "refuse, drop the route"]),
         (["NOSCRIPT x", "+"], ["load", "answer simple(\"+\")"]), (["NOSCRIPT x", "NOSCRIPT x"], ["load", "refuse"]),
         (["NOSCRIPT x", asked, "+"], ["load", other, "answer simple(\"+\")"]),
         ([asked, "NOSCRIPT x", asked, "+"], [other, "load", other, "answer simple(\"+\")"]),
-        ([asked, "NOSCRIPT x", asked, asked], [other, "load", other, "refuse"]),
+        ([asked, "NOSCRIPT x", asked, asked], [other, "load", other, "refuse, distrust"]),
         (["NOSCRIPT x", "READONLY x"], ["load", "refuse, end the session"]),
     ])
     func `each reply has one consequence`(_ replies: [String], _ expected: [String]) {
@@ -50,7 +53,7 @@ struct RoutedCallTests {
 
     @Test func `a command that follows no ASK, or names no script, is not sent again`() {
         var call = RoutedCall(owner: Self.owner, followsAsk: false, isScript: true)
-        #expect(Self.text(call.replied(.error(Self.asked))) == "refuse")
+        #expect(Self.text(call.replied(.error(Self.asked))) == "refuse, distrust")
         call = RoutedCall(owner: Self.owner, followsAsk: true, isScript: false)
         #expect(Self.text(call.replied(.error("NOSCRIPT x"))) == "refuse")
     }

@@ -2,7 +2,7 @@ internal import AuthContract
 internal import AuthService
 internal import RESP
 
-/// The properties that a server reports in `INFO` and `TIME`.
+/// The properties that a server reports in `INFO` and `TIME`, and a node of a Cluster also in `CLUSTER NODES`.
 struct ServerInfo: Sendable {
     /// Identifies a data set: the process, its time as a master, and the number of evicted keys. If one of them changes, claims
     /// may be missing.
@@ -20,6 +20,8 @@ struct ServerInfo: Sendable {
     /// The server's clock.
     let time: UnixTime
     let info: [String: String]
+    /// The slots that a node of a Cluster gives away or imports.
+    var movingSlots: Set<Int> = []
 
     /// Whether keys that have not expired can disappear.
     var evicts: Bool { (info["maxmemory"] ?? "0") != "0" && info["maxmemory_policy"] != "noeviction" }
@@ -34,6 +36,7 @@ struct ServerInfo: Sendable {
             throw StoreError(.unreadable, "Redis answered INFO or TIME in another form")
         }
         try self.init(info: text, time: UnixTime(seconds))
+        if isClusterNode { movingSlots = try await MovingSlots.read(on: connection) }
     }
 
     init(info text: String, time: UnixTime) throws(StoreError) {

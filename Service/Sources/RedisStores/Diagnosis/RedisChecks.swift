@@ -44,7 +44,6 @@ private struct RedisChecks {
             placement = try await authority.placement()
             owners = Set(placement.owners.compactMap { $0 }).sorted { $0.description < $1.description }
             await authority.close()
-            guard placement.moving.isEmpty else { return [movingSlots(placement)] }
             guard !placement.owners.contains(nil) else { return [Self.incompleteCluster] }
         } catch {
             await authority.close()
@@ -83,16 +82,6 @@ private struct RedisChecks {
     private static let incompleteCluster = StoreCheckResult.failure(
         "redis_cluster", "No majority of the Cluster's masters, at least three, names an owner of every slot.",
         do: "Run at least three masters, each with the user, and repair the Cluster: redis-cli --cluster check.")
-
-    private func movingSlots(_ placement: Placement) -> StoreCheckResult {
-        let slots = placement.moving.map { configuration.partitions.slots[$0] }.sorted().prefix(10)
-        return .failure(
-            "redis_cluster",
-            "Slots are being moved, and the requests of their devices are refused meanwhile: \(slots.map(String.init).joined(separator: ", ")).",
-            do:
-                "Let the move end. If it was interrupted, redis-cli --cluster check names the slots and --cluster fix ends it."
-        )
-    }
 
     private func placementFindings(
         _ placement: Placement, _ owners: [RedisURL.Endpoint]
@@ -146,9 +135,24 @@ private struct RedisChecks {
                 serverInfo: serverInfo, endpoint: endpoint, url: configuration.url, now: configuration.clock.now,
                 servers: servers,
                 claimsOfOneApp: claimsOfOneApp)
-            return findings.all + [try await history(connection, endpoint, partitions)]
+            return findings.all + movingSlots(serverInfo) + [try await history(connection, endpoint, partitions)]
                 + (await rights(connection, endpoint))
         } catch { return [unreachable(error)] }
+    }
+
+    /// The slots of partitions that the server gives away or imports.
+    private func movingSlots(_ serverInfo: ServerInfo) -> [StoreCheckResult] {
+        let slots = serverInfo.movingSlots.intersection(configuration.partitions.slots).sorted()
+        guard !slots.isEmpty else { return [] }
+        let named = slots.prefix(10).map(String.init).joined(separator: ", ") + (slots.count > 10 ? ", …" : "")
+        return [
+            .failure(
+                "redis_cluster",
+                "\(slots.count) slots are being moved, and requests of their devices are refused meanwhile: \(named).",
+                do:
+                    "Let the move end. If it was interrupted, redis-cli --cluster check names the slots and --cluster fix ends it."
+            )
+        ]
     }
 
     /// Whether a loss of history still causes refusals, with the usual future window.

@@ -11,10 +11,8 @@ protocol Authority: Sendable {
 
 /// The master of each partition.
 struct Placement: Sendable {
-    /// The master of each partition; nil: no quorum names one, or its slot is being moved.
+    /// The master of each partition; nil: no quorum names one.
     var owners: [RedisURL.Endpoint?]
-    /// The partitions whose slot is being moved. If the move is taken back, claims may have stayed at the importing server.
-    var moving: Set<Int> = []
     /// The run id of the process that the authority reached at an address.
     var runIDs: [RedisURL.Endpoint: String] = [:]
     /// The number of Sentinels that answered, where each process counts once, and the number of known Sentinels; nil: there is no
@@ -167,6 +165,38 @@ final class ClusterMap: Authority {
         incumbents = Locked(Array(repeating: nil, count: partitions.count))
     }
 
+    /// The owner of each range of slots, as one node sees it.
+    struct View: Sendable {
+        let ranges: [(slots: ClosedRange<Int>, owner: RedisURL.Endpoint)]
+
+        var masters: Set<RedisURL.Endpoint> { Set(ranges.map(\.owner)) }
+
+        /// Reads the reply to `CLUSTER SLOTS`.
+        ///
+        /// - Parameter asked: the node that answered. Its reply may leave out its own host.
+        init?(_ value: RESPValue, from asked: RedisURL.Endpoint) {
+            guard let entries = value.elements, !entries.isEmpty else { return nil }
+            var ranges: [(ClosedRange<Int>, RedisURL.Endpoint)] = []
+            for entry in entries {
+                guard let parts = entry.elements, parts.count >= 3, let first = parts[0].integer,
+                    let last = parts[1].integer, 0 <= first, first <= last, last < 16384,
+                    let node = parts[2].elements, node.count >= 2, let port = node[1].integer,
+                    (1...65535).contains(port)
+                else { return nil }
+                let host = node[0].text ?? ""
+                guard host != "?" else { continue }
+                ranges.append(
+                    (
+                        Int(first)...Int(last),
+                        RedisURL.Endpoint(host: host.isEmpty ? asked.host : host, port: Int(port))
+                    ))
+            }
+            self.ranges = ranges
+        }
+
+        func owner(of slot: Int) -> RedisURL.Endpoint? { ranges.first { $0.slots.contains(slot) }?.owner }
+    }
+
     func placement() async throws(StoreError) -> Placement {
         var voters = masters.withLock { $0 }
         if voters.isEmpty { voters = try await discover() }
@@ -192,11 +222,7 @@ final class ClusterMap: Authority {
         let owning = Set(owners.compactMap { $0 })
         masters.withLock { $0 = Array(known) }
         await connections.keep(owning.union(known))
-        let slots = views.values.reduce(into: Set<Int>()) { $0.formUnion($1.moving) }
-        var placement = Placement(owners: owners)
-        placement.moving = Set(owners.indices.filter { slots.contains(partitions.slots[$0]) })
-        for partition in placement.moving { placement.owners[partition] = nil }
-        return placement
+        return Placement(owners: owners)
     }
 
     private static func reasons(_ problems: Set<String>) -> String {
@@ -237,12 +263,9 @@ final class ClusterMap: Authority {
         _ endpoints: [RedisURL.Endpoint], _ problems: inout Set<String>
     ) async -> [RedisURL.Endpoint: View] {
         var views: [RedisURL.Endpoint: View] = [:]
-        let questions = [RESPCommand("CLUSTER", "SLOTS"), RESPCommand("CLUSTER", "NODES")]
-        for (endpoint, answer) in await connections.ask(endpoints, questions) {
+        for (endpoint, answer) in await connections.ask(endpoints, [RESPCommand("CLUSTER", "SLOTS")]) {
             switch answer {
-            case .success(let values) where values.count == 2:
-                views[endpoint] = View(values[0], nodes: values[1], from: endpoint)
-            case .success: break
+            case .success(let values): views[endpoint] = values.first.flatMap { View($0, from: endpoint) }
             case .failure(let error): problems.insert("\(endpoint): \(error.reason)")
             }
         }

@@ -15,10 +15,12 @@ struct RoutedCall: Sendable {
         case refuse(StoreError, Consequence?)
     }
 
-    /// What else follows from an error. In both cases a round must begin.
+    /// What else follows from an error. In each case a round must begin.
     enum Consequence: Sendable, Hashable {
         /// The partition loses its route. In a Cluster, the server is still the owner of its other slots.
         case dropRoute
+        /// The partition's slot is being moved: its epoch must end before the partition is used again.
+        case distrust
         /// The session that answered ends.
         case endSession
     }
@@ -47,6 +49,7 @@ struct RoutedCall: Sendable {
             (mayLackScript, isAsking) = (false, false)
             return .load
         }
+        if error.code == "ASK" || error.code == "TRYAGAIN" { return .refuse(error.storeError, .distrust) }
         guard error.meansWrongServer else { return .refuse(error.storeError, nil) }
         let isOfSlot = error.code == "MOVED" || error.code == "CLUSTERDOWN"
         return .refuse(error.storeError, isOfSlot ? .dropRoute : .endSession)

@@ -22,6 +22,7 @@ extension Router {
             var round = Table.Round(partitions: partitions.count, history: history)
             await checkServers(of: placement, leaseEnd, &round)
             await confirmEpochs(placement, history, &round)
+            logLosses()
             let now = clock.now
             let unused = table.withLock { [round] table in
                 table.findUnshortened(in: round, at: now)
@@ -109,9 +110,13 @@ extension Router {
             let affected = table.partitions(of: endpoint, in: placement)
             // It may have evicted claims, and an operator may reset its count of evicted keys before it is used again.
             if serverInfo.evicts { for partition in affected { table.distrust(partition) } }
+            let slots = serverInfo.movingSlots
+            let moving = slots.isEmpty ? [] : partitions.slots.indices.filter { slots.contains(partitions.slots[$0]) }
+            table.reported(Set(moving), movingAt: endpoint)
             let mustRecord = table.clocks.read(
                 serverInfo, of: endpoint, affected, asked: asked, answered: answered, clockOfNode: now)
-            return mustRecord ? affected : nil
+            // A distrusted partition has the reading from `beginEpoch`.
+            return mustRecord ? affected.filter { table.distrusted[$0] == nil } : nil
         }
         guard let affected else { return }
         let failure = await withTaskGroup(of: StoreError?.self) { group in
@@ -215,14 +220,14 @@ extension Router {
         adopting adopted: ServerInfo.Identity?, _ history: ClaimHistoryID?, _ primary: PrimaryPlace?,
         replacing: ClaimHistoryID?, mayName: Bool, _ hasHistory: LazyAsyncBool
     ) async throws(StoreError) -> Epoch? {
-        if let known = table.withLock({ $0.distrusted[partition] }) {
+        if let seen = table.withLock({ $0.distrusted[partition] }) {
             _ = try await run(.endEpoch, partition, on: session, words: 4, isBounded: false) { command in
                 command.add("1")
                 command.add(partitions[partition].epoch)
                 command.add(Epoch.newID())
-                command.add(known)
+                command.add(max(0, Int64((ContinuousClock.now - seen) / .milliseconds(1))))
             }
-            table.withLock { $0.endedEpoch(of: partition, known) }
+            table.withLock { $0.endedEpoch(of: partition, seen: seen) }
         }
         let newID = Epoch.newID()
         let (wasUsed, unrecorded) = table.withLock { ($0.wasUsed[partition], $0.clocks.unrecorded(partition)) }
@@ -262,9 +267,7 @@ extension Router {
             case .epoch(let epoch):
                 table.withLock { $0.clocks.recorded(unrecorded, in: partition) }
                 if epoch.id == newID, !epoch.history.loss.intervals.isEmpty {
-                    logger.warning(
-                        "The replay store lost history; requests of that time are refused for a while",
-                        metadata: ["server": "\(session.endpoint)", "partition": "\(partition)"])
+                    losses.withLock { $0[session.endpoint, default: 0] += 1 }
                 }
                 return epoch
             case nil:

@@ -33,6 +33,8 @@ final class Router: Sendable {
     let clock: any ServiceClock
     let logger: Logger
     let table: Locked<Table>
+    /// The partitions of each server that the present round found to have lost claims.
+    let losses = Locked<[RedisURL.Endpoint: Int]>([:])
     private let (wakes, wake) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
 
     init(
@@ -125,6 +127,7 @@ final class Router: Sendable {
                     table.distrust(partition)
                     return try table.importing(endpoint, at: .now)
                 }
+                wake.yield()
                 reply = try await answering.call(
                     command(call.mayLackScript), asking: true, isBounded: isBounded)
             case .load:
@@ -133,6 +136,7 @@ final class Router: Sendable {
             case .refuse(let error, let consequence):
                 switch consequence {
                 case .dropRoute: table.withLock { $0.dropRoute(partition, to: owner) }
+                case .distrust: table.withLock { $0.distrust(partition) }
                 case .endSession: end(answering, because: error)
                 case nil: throw error
                 }
@@ -204,6 +208,19 @@ final class Router: Sendable {
         }
         timer.withLock { $0?.cancel() }
         await close()
+    }
+
+    /// Logs the losses that a round found: one line for each server, not for each of its partitions.
+    func logLosses() {
+        let found = losses.withLock { losses in
+            defer { losses = [:] }
+            return losses
+        }
+        for (endpoint, count) in found {
+            logger.warning(
+                "The replay store lost history; requests of that time are refused for a while",
+                metadata: ["server": "\(endpoint)", "partitions": "\(count)"])
+        }
     }
 
     func close() async {

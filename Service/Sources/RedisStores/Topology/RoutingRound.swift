@@ -100,7 +100,8 @@ extension RoutingTable {
         var known: Set<RedisURL.Endpoint> = []
         return placement.owners.indices.compactMap { partition in
             let isFirst = placement.owners[partition].map { known.insert($0).inserted } ?? false
-            guard naming?.contains(partition) ?? true, let owner = placement.owners[partition],
+            guard naming?.contains(partition) ?? true, !distrusted.isMoving(partition),
+                let owner = placement.owners[partition],
                 let session = round.sessions[owner], let identity = identity(of: session)
             else { return nil }
             let primary = isFirst ? history?.primary : nil

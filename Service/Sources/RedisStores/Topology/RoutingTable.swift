@@ -49,9 +49,7 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
     /// The keys and the memory of each server in use.
     private(set) var sizes: [RedisURL.Endpoint: ServerInfo.Size] = [:]
     var clocks: ClockWatch
-    /// The partitions whose claims may be missing although the epoch does not show it, and the id of the epoch that this node used;
-    /// an empty text if it used none. Before the partition is used again, this epoch must end.
-    private(set) var distrusted: [Int: String] = [:]
+    private(set) var distrusted = DistrustedEpochs()
     /// The reason why a partition has no route.
     private(set) var trouble = StoreError(.unavailable, "Redis was not reached yet")
     private(set) var isClosed = false
@@ -138,15 +136,23 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
         trouble = StoreError(.unavailable, "Redis has lost history, and it is being found out how much")
     }
 
-    /// Claims of the partition may be missing although its epoch does not show it.
+    /// Claims of the partition may be missing. It has no route until a round has ended its epoch.
     mutating func distrust(_ partition: Int) {
-        guard distrusted[partition, default: ""].isEmpty else { return }
-        distrusted[partition] = routes[partition]?.epoch?.id ?? ""
+        distrusted.insert(partition)
+        routes[partition] = nil
     }
 
-    /// The epoch of a distrusted partition has ended.
-    mutating func endedEpoch(of partition: Int, _ id: String) {
-        if distrusted[partition] == id { distrusted[partition] = nil }
+    /// A server reported the partitions that it gives away or imports. If such a move is taken back, claims may have stayed at the
+    /// importing server.
+    mutating func reported(_ partitions: Set<Int>, movingAt endpoint: RedisURL.Endpoint) {
+        distrusted.reported(partitions, movingAt: endpoint)
+        for partition in partitions { routes[partition] = nil }
+    }
+
+    /// The epoch of a distrusted partition has ended, if it began before `seen`.
+    mutating func endedEpoch(of partition: Int, seen: ContinuousClock.Instant) {
+        distrusted.ended(partition, seen: seen)
+        routes[partition]?.epoch = nil
     }
 
     /// The epoch of a route got its unclaimed end. Does nothing if the route or its epoch was replaced since.
@@ -197,7 +203,6 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
     /// The authority named the masters. Drops the routes that the placement does not confirm: a moved partition must not be used on
     /// its old server under a new lease.
     mutating func placed(_ placement: Placement) {
-        for partition in placement.moving { distrust(partition) }
         for partition in routes.indices {
             guard let route = routes[partition] else { continue }
             let endpoint = members[ObjectIdentifier(route.session)]?.endpoint
@@ -206,7 +211,7 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
             trouble = StoreError(
                 .unavailable,
                 isCluster
-                    ? "a slot of the Cluster has moved or is being moved, or no majority names its owner"
+                    ? "a slot of the Cluster has moved, or no majority names its owner"
                     : "Sentinel names another master, which is not confirmed yet")
         }
     }
@@ -285,6 +290,7 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
         countFailovers()
         sessions = round.sessions
         sizes = sizes.filter { sessions[$0.key] != nil }
+        distrusted.keepReports { sessions[$0] != nil }
         if let failure = round.failure { trouble = failure }
         let unused = members.values.map(\.session).filter { old in !sessions.values.contains { $0 === old } }
         for session in unused { members[ObjectIdentifier(session)] = nil }

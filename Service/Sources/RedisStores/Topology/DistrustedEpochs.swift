@@ -1,0 +1,29 @@
+/// The partitions whose claims may be missing although the epoch does not show it: their slot was being moved, and the move may have
+/// been taken back, or their server may have evicted claims.
+struct DistrustedEpochs: Sendable {
+    /// The partitions that each server gave away or imported when it was asked last. They are not used.
+    private var moving: [RedisURL.Endpoint: Set<Int>] = [:]
+    /// When this node last saw the cause. Before the partition is used again, an epoch that began earlier must end.
+    private var seen: [Int: ContinuousClock.Instant] = [:]
+
+    mutating func insert(_ partition: Int) { seen[partition] = .now }
+
+    /// A server reported the partitions that it gives away or imports.
+    mutating func reported(_ partitions: Set<Int>, movingAt endpoint: RedisURL.Endpoint) {
+        moving[endpoint] = partitions.isEmpty ? nil : partitions
+        for partition in partitions { insert(partition) }
+    }
+
+    func isMoving(_ partition: Int) -> Bool { moving.values.contains { $0.contains(partition) } }
+
+    /// When this node last saw the cause; nil: the epoch is trusted.
+    subscript(partition: Int) -> ContinuousClock.Instant? { seen[partition] }
+
+    /// The epoch has ended, if it began before this instant.
+    mutating func ended(_ partition: Int, seen instant: ContinuousClock.Instant) {
+        if seen[partition] == instant { seen[partition] = nil }
+    }
+
+    /// Forgets what other servers reported.
+    mutating func keepReports(of isUsed: (RedisURL.Endpoint) -> Bool) { moving = moving.filter { isUsed($0.key) } }
+}
