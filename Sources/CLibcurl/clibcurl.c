@@ -73,11 +73,13 @@ static size_t give_body(char *bytes, size_t size, size_t count, void *context) {
     return given;
 }
 
+#if LIBCURL_VERSION_NUM >= 0x075000
 static int note_issued(void *context, char *peer, char *own, int peer_port, int own_port) {
     (void)peer, (void)own, (void)peer_port, (void)own_port;
     ((clibcurl_exchange *)context)->is_issued = true;
     return CURL_PREREQFUNC_OK;
 }
+#endif
 
 static bool started;
 static void start(void) {
@@ -96,7 +98,10 @@ static void start(void) {
 static bool configure(clibcurl_exchange *exchange) {
     const clibcurl_request *request = &exchange->request;
     // Without this function (before curl 7.80), any request may have been sent. CURLINFO_REQUEST_SIZE is always 0 in curl 8.7.
+    exchange->is_issued = true;
+#if LIBCURL_VERSION_NUM >= 0x075000
     exchange->is_issued = !(SET(CURLOPT_PREREQFUNCTION, note_issued) && SET(CURLOPT_PREREQDATA, exchange));
+#endif
     return SET(CURLOPT_URL, request->url) && SET(CURLOPT_CUSTOMREQUEST, request->method)
         // curl repeats a request on a reused connection that the server has closed (Curl_retry_request), and one for HTTP/2 after
         // a refused stream. One request for each connection gains nothing from HTTP/2.

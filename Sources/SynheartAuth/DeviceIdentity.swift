@@ -13,16 +13,12 @@ actor DeviceIdentity {
     private var failedMaintenance: MaintenanceCause?
     private var tokenFetches: [String?: TokenFetch] = [:]
     private var tokens = TokenCache()
+    /// The number of resets so far. An operation of before a reset must not begin another one after it.
+    private var resetCount = 0
     /// Whether the service refused a new App Attest key in place of a lost one.
     private var isRebindRefused = false
 
     private typealias Operation<Value: Sendable> = RunningOperation<Value>.Work
-
-    /// A token request under way. Only callers with the same key join it: the token of an earlier identity may name another user.
-    private struct TokenFetch: Sendable {
-        let task: Operation<DeviceToken>
-        let thumbprint: String
-    }
 
     init(context: IdentityContext, resets: Resets) {
         self.context = context
@@ -58,11 +54,13 @@ actor DeviceIdentity {
     /// Rotates. Joins a running rotation if that achieves at least the same. Otherwise ends the running one at its next pause, or
     /// waits for it if it is for a compromise, and then begins an own one.
     ///
-    /// If another rotation takes the place of the one that this call waits for, this call joins that one, or rotates after it. So it
-    /// does if the service refuses to do what the joined rotation was to achieve beyond this call's goal.
+    /// If another rotation takes the place of the one that this call waits for, this call joins that one, or rotates after it. It also
+    /// rotates if the joined rotation was to bind an App Attest key, and only that failed.
     func rotate(_ goal: RotationGoal) async throws(SynheartAuthError) -> KeyRotation {
         var next: RunningOperation<KeyRotation>?
+        let resetsBefore = resetCount
         while true {
+            guard resetCount == resetsBefore else { throw .resetMeanwhile }
             let running: RunningOperation<KeyRotation>
             if let next, next.goal.covers(goal) {
                 running = next
@@ -77,8 +75,11 @@ actor DeviceIdentity {
             do throws(SynheartAuthError) {
                 return try await Self.value(of: running.work)
             } catch {
-                let isMoreRefused = running.goal != goal && error.recovery == .reset
-                guard error.code != .cancelled, running.successor != nil || isMoreRefused else { throw error }
+                // What only the other goal needed failed, such as Apple's attestation of a new key.
+                let failedBeyond =
+                    running.goal.rebinds && !goal.rebinds
+                    && [.attestationFailed, .attestationUnavailable].contains(error.code)
+                guard error.code != .cancelled, running.successor != nil || failedBeyond else { throw error }
                 next = running.successor
             }
         }
@@ -119,7 +120,9 @@ actor DeviceIdentity {
         do throws(SynheartAuthError) {
             _ = try await rotate(RotationGoal(rebinds: true))
         } catch {
-            if error.code == .attestationFailed, error.recovery == .reset { isRebindRefused = true }
+            // After a rotation for the demanded compromise, the service may accept a new key.
+            let isCompromised = (try? await context.ledger.load().rotationDemand)?.reason == .compromise
+            if error.code == .attestationFailed, error.recovery == .reset, !isCompromised { isRebindRefused = true }
             throw error
         }
     }
@@ -144,6 +147,7 @@ actor DeviceIdentity {
         registration?.backOff.end()
         rotation?.backOff.end()
         (registration, rotation) = (nil, nil)
+        resetCount += 1
     }
 
     /// Whether another key has replaced `key`, whose signature the service refused. If a rotation is unsettled, its new key may
@@ -212,12 +216,6 @@ actor DeviceIdentity {
         }
         let now = record.clockOffset.serverTime(atLocal: context.clock.wallMilliseconds)
         if RotationSchedule.isDue(try await context.ledger.load(), at: now) { try await rotateAsDemanded() }
-    }
-
-    /// The cause of a maintenance run. A new demand to rotate is a new cause, and so is a new identity.
-    private struct MaintenanceCause: Sendable, Hashable {
-        let deviceID: DeviceID?
-        let demand: RotationDemand?
     }
 
     /// Starts `maintain` unless it runs already, or failed in this process for the same cause. The next launch tries again.

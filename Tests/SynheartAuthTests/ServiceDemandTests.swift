@@ -269,6 +269,39 @@ import Testing
         #expect(try await sdk.getDeviceId(appID: Phone.app) == id)
     }
 
+    @Test func `a demanded rotation for a compromise comes before the replacement of an App Attest key`() async throws {
+        let (phone, _, id) = try await registered()
+        let sdk = try phone.launch { ($0.rotatesAutomatically, $0.origins) = (false, SendTests.origins) }
+        await phone.service.edit(id) {
+            $0.mustRotateBy = UnixTime(TestClock.start / 1000 + 3600)
+            $0.mustRotateReason = .compromise
+        }
+        _ = try await sdk.deviceToken(appID: Phone.app)
+        await phone.service.setPolicy { ($0.rebinds, $0.assertionPrefixes) = (true, ["/v1/pay"]) }
+        phone.attestation.loseHandles()
+        #expect(try await sdk.send(request("/v1/pay"), appID: Phone.app).status == 200)
+        #expect(try await rotations(phone).map(\.reason) == [.compromise, .scheduled])
+    }
+
+    @Test func `a reset ends the calls that wait for a rotation, and none rotates the next identity`() async throws {
+        let (phone, _, _) = try await registered()
+        let sleeper = HeldSleeper()
+        let sdk = try phone.launch { ($0.sleeper, $0.origins) = (sleeper, SendTests.origins) }
+        await phone.service.setPolicy { ($0.rebinds, $0.assertionPrefixes) = (true, ["/v1/pay"]) }
+        phone.attestation.loseHandles()
+        await phone.service.refuse(.rotateKey, .serviceUnavailable)
+        let compromise = Task { try await sdk.rotateKey(appID: Phone.app, reason: .compromise) }
+        try await eventually { sleeper.waiting == 1 }
+        let sending = Task { try await sdk.send(request("/v1/pay"), appID: Phone.app).status }
+        try await eventually { await phone.service.requests.contains { $0.url.hasSuffix("/v1/pay") } }
+        for _ in 0..<100 { await Task.yield() }
+        try await sdk.resetDeviceIdentity(appID: Phone.app, reason: .userRequested)
+        await expectError(nil) { try await sending.value }
+        await expectError(.networkError) { try await compromise.value }
+        try await sdk.registerDevice(appID: Phone.app)
+        #expect(try await rotations(phone).map(\.reason) == [.compromise])
+    }
+
     @Test func `a refused replacement of an App Attest key fails no rotation that joined it`() async throws {
         let (phone, _, _) = try await registered()
         let sleeper = HeldSleeper()

@@ -215,7 +215,7 @@ struct ClusterTests {
         }
         let checks = await RedisStores.diagnose(deployment.url)
         #expect(
-            checks.contains { $0.check == "redis_cluster" && $0.sentence.contains(": \(slot).") }, "\(checks)")
+            checks.contains { $0.check == "redis_slots" && $0.sentence.contains(": \(slot).") }, "\(checks)")
         // Everything but the epoch moves, and stays there.
         let connection = try await RedisConnection.open(source.endpoint, ConnectionSettings())
         let keys = try await connection.require(RESPCommand("CLUSTER", "GETKEYSINSLOT", "\(slot)", "1000"))

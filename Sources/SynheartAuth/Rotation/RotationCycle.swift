@@ -19,6 +19,14 @@ extension RotationGoal {
     }
 }
 
+extension IdentityRecord {
+    /// Whether a rotation for a compromise is unfinished, or the service demands one.
+    fileprivate var mustRotateForCompromise: Bool {
+        if case .rotation(let pending) = self.journal, pending.reason == .compromise { return true }
+        return self.rotationDemand?.reason == .compromise
+    }
+}
+
 /// Runs up to three attempts at a rotation, while the service or the attestation provider cannot answer. Holds no lock between
 /// them.
 struct RotationCycle: Sendable {
@@ -39,11 +47,10 @@ struct RotationCycle: Sendable {
                         try? await rotator.disposeLeftover()
                         return done
                     }
-                    // Finish one for a compromise first: it cannot bind a new App Attest key.
-                    if goal.rebinds, case .rotation(let pending) = try await context.ledger.load().journal,
-                        pending.reason == .compromise
-                    {
+                    // Rotate for a compromise first: until then the service refuses a new App Attest key.
+                    if goal.rebinds, try await context.ledger.load().mustRotateForCompromise {
                         _ = try await rotator.attempt(RotationGoal(reason: .compromise))
+                        guard !backOff.isEnded else { throw .resetMeanwhile }
                     }
                     return try await rotator.attempt(goal)
                 }

@@ -19,3 +19,9 @@ enum RotationSchedule {
         return elapsed >= age - draw % jitter || elapsed < -day
     }
 }
+
+/// The cause of a maintenance run. A new demand to rotate is a new cause, and so is a new identity.
+struct MaintenanceCause: Sendable, Hashable {
+    let deviceID: DeviceID?
+    let demand: RotationDemand?
+}

@@ -20,6 +20,12 @@ extension DeviceToken: CustomStringConvertible, CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: ["remaining": remaining]) }
 }
 
+/// A token request under way. Only callers with the same key join it: the token of an earlier identity may name another user.
+struct TokenFetch: Sendable {
+    let task: RunningOperation<DeviceToken>.Work
+    let thumbprint: String
+}
+
 /// The tokens of one identity, cached in memory.
 struct TokenCache: Sendable {
     struct Entry: Sendable {

@@ -303,7 +303,7 @@ actor FakeService: HTTPTransport {
         devices[index].previousKey = (devices[index].key, now + overlap)
         devices[index].key = key
         devices[index].keyRotatedAt = UnixTime(now)
-        devices[index].mustRotateBy = nil
+        (devices[index].mustRotateBy, devices[index].mustRotateReason) = (nil, .scheduled)
         devices[index].isKeyExpired = false
     }
 

@@ -147,7 +147,7 @@ private struct RedisChecks {
         let named = slots.prefix(10).map(String.init).joined(separator: ", ") + (slots.count > 10 ? ", …" : "")
         return [
             .failure(
-                "redis_cluster",
+                "redis_slots",
                 "\(slots.count) slots are being moved, and requests of their devices are refused meanwhile: \(named).",
                 do:
                     "Let the move end. If it was interrupted, redis-cli --cluster check names the slots and --cluster fix ends it."

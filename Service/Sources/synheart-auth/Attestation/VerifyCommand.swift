@@ -120,7 +120,10 @@ extension AttestationCommand {
             guard let format = format.map(EvidenceFormat.init(rawValue:)) ?? evidence.format else {
                 throw CommandFailure(.impossible, "\(path) has no known format: name one with --format")
             }
-            for (option, formats) in limited where !formats.contains(format) {
+            let ofAndroid: [(option: String, formats: [EvidenceFormat])] =
+                (statusList == nil ? [] : [("--status-list", [.keyAttestation])])
+                + (playKeys == nil ? [] : [("--play-keys", [.playIntegrity])])
+            for (option, formats) in limited + ofAndroid where !formats.contains(format) {
                 let names = formats.map(\.rawValue).joined(separator: ", ")
                 throw CommandFailure(.impossible, "\(option) is for \(names), and \(path) is \(format.rawValue)")
             }

@@ -211,7 +211,8 @@ final class ChannelSynheartAuth implements SynheartAuth {
 
   // A stream of its own for each listener: a shared one would give the error to the first listener alone.
   @override
-  Stream<StateChange> get stateChanges => _isRootIsolate ? _changes : Stream<StateChange>.error(_elsewhere);
+  Stream<StateChange> get stateChanges =>
+      _isRootIsolate ? _changes : Stream<StateChange>.error(_elsewhere).asBroadcastStream();
 
   @override
   Stream<IdentityState> states(String appId) {
