@@ -45,6 +45,28 @@ struct ClusterTests {
         }
 
         func id(_ node: RedisServer) async throws -> String { try await node.command("CLUSTER", "MYID").text ?? "" }
+
+        /// Begins to move a slot.
+        func beginMove(of slot: Int, from source: RedisServer, to target: RedisServer) async throws {
+            try await target.command("CLUSTER", "SETSLOT", "\(slot)", "IMPORTING", try await id(source))
+            try await source.command("CLUSTER", "SETSLOT", "\(slot)", "MIGRATING", try await id(target))
+        }
+
+        /// Moves the keys of a slot, except those with this end.
+        func moveKeys(
+            of slot: Int, from source: RedisServer, to target: RedisServer, except suffix: String? = nil
+        ) async throws {
+            let connection = try await RedisConnection.open(source.endpoint, ConnectionSettings())
+            defer { connection.close(because: StoreError(.unavailable, "done")) }
+            let keys = try await connection.require(RESPCommand("CLUSTER", "GETKEYSINSLOT", "\(slot)", "1000"))
+            for key in keys.elements ?? [] where suffix.map({ key.text?.hasSuffix($0) != true }) ?? true {
+                var migrate = RESPCommand("MIGRATE", "127.0.0.1", "\(target.port)", count: 6)
+                migrate.add(bytes: key.bytes ?? [])
+                migrate.add("0")
+                migrate.add("5000")
+                try await connection.require(migrate)
+            }
+        }
     }
 
     @Test func `hash slots are Redis' own`() async throws {
@@ -162,26 +184,16 @@ struct ClusterTests {
 
         let source = try await deployment.owner(of: slot, asking: deployment.nodes[0])
         let target = try #require(deployment.nodes.first { $0.port != source.port })
-        let (sourceID, targetID) = (try await deployment.id(source), try await deployment.id(target))
-        try await target.command("CLUSTER", "SETSLOT", "\(slot)", "IMPORTING", sourceID)
-        try await source.command("CLUSTER", "SETSLOT", "\(slot)", "MIGRATING", targetID)
+        try await deployment.beginMove(of: slot, from: source, to: target)
         // The keys of a new claim exist on neither side, so the claim is refused.
         var new = SampleRequest()
         while partitions.partition(of: new.device) != partition { new = SampleRequest() }
         #expect((try? await stores.claim(new)) == nil)
-        let connection = try await RedisConnection.open(source.endpoint, ConnectionSettings())
-        let keys = try await connection.require(RESPCommand("CLUSTER", "GETKEYSINSLOT", "\(slot)", "1000"))
-        for key in keys.elements ?? [] {
-            var migrate = RESPCommand("MIGRATE", "127.0.0.1", "\(target.port)", count: 6)
-            migrate.add(bytes: key.bytes ?? [])
-            migrate.add("0")
-            migrate.add("5000")
-            try await connection.require(migrate)
-        }
-        connection.close(because: StoreError(.unavailable, "done"))
+        try await deployment.moveKeys(of: slot, from: source, to: target)
         // The challenge has moved to the target. The stores must not take it there. The target may have lost writes since the move,
         // and no epoch would show that.
         await #expect(throws: StoreError.self) { try await stores.challenges.take(challenge.bytes) }
+        let targetID = try await deployment.id(target)
         for node in [target, source] + deployment.nodes {
             try await node.command("CLUSTER", "SETSLOT", "\(slot)", "NODE", targetID)
         }
@@ -207,9 +219,7 @@ struct ClusterTests {
         let other = try await RedisStores.forTest(deployment.url)
         #expect(try await other.claim(request) == .taken(request.claims[0]))
         let target = try #require(deployment.nodes.first { $0.port != source.port })
-        let (sourceID, targetID) = (try await deployment.id(source), try await deployment.id(target))
-        try await target.command("CLUSTER", "SETSLOT", "\(slot)", "IMPORTING", sourceID)
-        try await source.command("CLUSTER", "SETSLOT", "\(slot)", "MIGRATING", targetID)
+        try await deployment.beginMove(of: slot, from: source, to: target)
         for stores in [stores, other] {
             try await eventually("the move is seen") { (try? stores.router.route(partition)) == nil }
         }
@@ -217,16 +227,7 @@ struct ClusterTests {
         #expect(
             checks.contains { $0.check == "redis_slots" && $0.sentence.contains(": \(slot).") }, "\(checks)")
         // Everything but the epoch moves, and stays there.
-        let connection = try await RedisConnection.open(source.endpoint, ConnectionSettings())
-        let keys = try await connection.require(RESPCommand("CLUSTER", "GETKEYSINSLOT", "\(slot)", "1000"))
-        for key in keys.elements ?? [] where key.text?.hasSuffix("epoch") != true {
-            var migrate = RESPCommand("MIGRATE", "127.0.0.1", "\(target.port)", count: 6)
-            migrate.add(bytes: key.bytes ?? [])
-            migrate.add("0")
-            migrate.add("5000")
-            try await connection.require(migrate)
-        }
-        connection.close(because: StoreError(.unavailable, "done"))
+        try await deployment.moveKeys(of: slot, from: source, to: target, except: "epoch")
         for node in [source, target] { try await node.command("CLUSTER", "SETSLOT", "\(slot)", "STABLE") }
         for stores in [stores, other] {
             #expect(try await stores.claimOnceAvailable(request).isHistoryLost)

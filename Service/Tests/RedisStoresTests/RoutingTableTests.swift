@@ -279,6 +279,33 @@ struct RoutingTableTests {
         #expect(try step(naming: [0]) == nil)
     }
 
+    @Test func `a partition whose slot is being moved has no step, and a move that was seen meanwhile no route`() throws
+    {
+        let session = FakeSession()
+        var table = try Self.table([(Self.first, session), (Self.first, session)])
+        var round = FakeTable.Round(partitions: 2)
+        round.checked(Self.first, .success(session))
+        for partition in 0...1 { round.confirmed(partition, .success(table.routes[partition])) }
+        func steps() -> [String] {
+            table.epochSteps(
+                Placement(owners: [Self.first, Self.first]), round, nil, naming: nil, at: UnixTime(1000)
+            ).map { if case .begin = $0.step { "\($0.partition) begin" } else { "\($0.partition)" } }
+        }
+        table.reported([1], movingAt: Self.second)
+        #expect(table.routes[1] == nil && steps() == ["0"])
+        _ = table.publish(round, leaseEnd: Self.now)
+        #expect(table.routes[0] != nil && table.routes[1] == nil)
+        table.reported([], movingAt: Self.second)
+        #expect(steps() == ["0", "1 begin"])
+        let seen = try #require(table.distrusted[1])
+        table.distrust(1)
+        table.endedEpoch(of: 1, seen: seen)
+        #expect(table.distrusted[1] != nil, "the move was seen again since")
+        table.endedEpoch(of: 1, seen: try #require(table.distrusted[1]))
+        _ = table.publish(round, leaseEnd: Self.now)
+        #expect(table.distrusted[1] == nil && table.routes[1] != nil)
+    }
+
     @Test func `a partition without a usable owner has no step`() throws {
         var round = FakeTable.Round(partitions: 2)
         let table = try Self.table([(Self.first, FakeSession()), (Self.second, FakeSession())])

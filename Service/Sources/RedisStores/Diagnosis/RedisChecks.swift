@@ -148,7 +148,7 @@ private struct RedisChecks {
         return [
             .failure(
                 "redis_slots",
-                "\(slots.count) slots are being moved, and requests of their devices are refused meanwhile: \(named).",
+                "Slots of the Cluster are being moved, and requests of their devices are refused meanwhile: \(named).",
                 do:
                     "Let the move end. If it was interrupted, redis-cli --cluster check names the slots and --cluster fix ends it."
             )

@@ -142,8 +142,7 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
         routes[partition] = nil
     }
 
-    /// A server reported the partitions that it gives away or imports. If such a move is taken back, claims may have stayed at the
-    /// importing server.
+    /// A server reported the partitions that it gives away or imports: claims may stay at the importing server.
     mutating func reported(_ partitions: Set<Int>, movingAt endpoint: RedisURL.Endpoint) {
         distrusted.reported(partitions, movingAt: endpoint)
         for partition in partitions { routes[partition] = nil }
@@ -276,13 +275,13 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
     /// A round failed, or a partition has no route after it.
     mutating func failed(_ error: StoreError) { trouble = error }
 
-    /// Replaces all routes with those of a round, and extends the leases of its sessions.
-    ///
-    /// - Returns: the sessions to close.
+    /// Replaces all routes with those of a round, and extends the leases of its sessions. Returns the sessions to close.
     mutating func publish(_ round: Round, leaseEnd: ContinuousClock.Instant) -> [Session] {
         guard !isClosed else { return Array(round.sessions.values) }
         (routes, history) = (round.routes, round.history)
         for partition in routes.indices {
+            // A move may have been seen since the round confirmed the epoch.
+            if distrusted[partition] != nil { routes[partition] = nil }
             guard let route = routes[partition] else { continue }
             wasUsed[partition] = true
             lastOwners[partition] = members[ObjectIdentifier(route.session)]?.endpoint

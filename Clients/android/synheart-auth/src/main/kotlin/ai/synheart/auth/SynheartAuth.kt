@@ -60,8 +60,8 @@ public class SynheartAuth(private var configuration: Configuration? = null) : De
     /**
      * Sets the configuration. Changes no identity. A second call with the same values does nothing.
      *
-     * @throws SynheartAuthException.NotConfigured with recovery `none` if this client is configured with other values. Another configuration needs another
-     *   client
+     * @throws SynheartAuthException.NotConfigured with recovery `none` if this client is configured with other values. Another
+     *   configuration needs another client
      */
     public fun configure(configuration: Configuration) {
         synchronized(this) {
