@@ -14,12 +14,13 @@ import (
 	"time"
 )
 
-// An answer of the service has a few hundred bytes.
+// The longest answer that is read, in bytes. The service's answers have a few hundred bytes.
 const answerLimit = 65_536
 
 var digits = regexp.MustCompile(`^[0-9]+$`)
 
-// client is HTTP to the service: kept connections, one deadline for each exchange, bounded answers, no redirects, no proxies.
+// client makes HTTP requests to the service. It keeps connections open, has one deadline for each exchange, limits the length of
+// answers, follows no redirects and uses no proxy.
 type client struct {
 	http    *http.Client
 	timeout time.Duration

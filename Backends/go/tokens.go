@@ -22,11 +22,11 @@ import (
 const (
 	tokenLimit = 8192
 	tokenLife  = 600
-	// A set is read again when it is older than its max-age, within these bounds.
+	// How long a key set is fresh: its max-age, limited to these bounds, or usualLife if it has none.
 	shortestLife, usualLife, longestLife = time.Minute, 5 * time.Minute, time.Hour
 	// How long an old key set stays valid while the service cannot be reached.
 	staleLife = time.Hour
-	// Between two attempts: for a kid that is unknown, and after a failure.
+	// The pause between two attempts to read the keys: for an unknown kid, and after a failure.
 	unknownPause, failurePause = time.Minute, 5 * time.Second
 )
 
@@ -52,7 +52,7 @@ type TokenOptions struct {
 	Channels []string
 	// How much the clocks may differ, at most a minute. 5 s if it is nil.
 	Leeway *time.Duration
-	// For each reading of the keys. 2 s if it is 0.
+	// The time limit for reading the keys. 2 s if it is 0.
 	Timeout      time.Duration
 	InsecureHTTP bool
 	Log          *log.Logger
@@ -118,7 +118,7 @@ func NewTokenVerifier(options TokenOptions) (*TokenVerifier, error) {
 
 func refuse(reason string) error { return fmt.Errorf("%w: %s", ErrTokenRefused, reason) }
 
-// Verify checks the value of "Authorization: Bearer", without the word. Its errors wrap ErrTokenRefused or ErrKeysUnavailable.
+// Verify checks the token that follows "Bearer" in the Authorization header. Its errors wrap ErrTokenRefused or ErrKeysUnavailable.
 func (v *TokenVerifier) Verify(ctx context.Context, token string) (*DeviceToken, error) {
 	if len(token) > tokenLimit {
 		return nil, refuse("longer than 8192 bytes")
@@ -228,7 +228,7 @@ func (k *keySet) key(ctx context.Context, kid string) (*ecdsa.PublicKey, error) 
 	defer k.mutex.Unlock()
 	now := k.now()
 	isOld := !k.hasRead || now-k.readAt >= k.life
-	// A key that is known and fresh waits for no reader.
+	// A caller that needs a known, fresh key does not wait for a running read.
 	if isOld || k.keys[kid] == nil {
 		pause := unknownPause
 		if k.failed {
@@ -296,7 +296,7 @@ func (k *keySet) read(now time.Duration) {
 	k.keys, k.hasRead, k.readAt, k.failed = keys, true, now, false
 }
 
-// keysOf is the keys that can sign tokens, nil if this is no valid key set. Keys of other types are skipped.
+// keysOf is the keys that can sign tokens, nil if body is no valid key set. Keys of other types are skipped.
 func keysOf(body []byte) map[string]*ecdsa.PublicKey {
 	var set map[string]json.RawMessage
 	var listed []map[string]json.RawMessage

@@ -42,9 +42,9 @@ type Options struct {
 	TrustedProxies []string
 	// How many bytes a body may have. 1 MiB if it is 0.
 	BodyLimit int64
-	// For each attempt. 2 s if it is 0.
+	// The time limit of each attempt. 2 s if it is 0.
 	Timeout time.Duration
-	// How often one question is asked. 3 if it is 0.
+	// The most attempts to ask the service about one request. 3 if it is 0.
 	Attempts int
 	// Allows plain http to a service that is not on loopback.
 	InsecureHTTP bool
@@ -75,8 +75,8 @@ type Identity struct {
 	KeyAgeSeconds   int64
 }
 
-// Verification is a request that may pass. Without Identity it is observe mode, and Observed is the code that the service would have
-// refused it with.
+// Verification is the result for a request that may pass. If Identity is nil, the request passes only because its app is in observe
+// mode, and Observed is the code that the service would have refused it with.
 type Verification struct {
 	Identity *Identity
 	Observed string
@@ -92,9 +92,9 @@ type Refusal struct {
 // Incoming is a request as the server received it.
 type Incoming struct {
 	Method string
-	// Path, and ? and query where there is a query, as on the wire: not decoded.
+	// The path, with ? and the query if there is one, as on the wire: not decoded.
 	Target string
-	// Every line, doubled ones too.
+	// Every header line, also of a repeated header.
 	Header http.Header
 	// The raw bytes.
 	Body []byte
@@ -169,7 +169,8 @@ func NewVerifier(options Options) (*Verifier, error) {
 	return v, nil
 }
 
-// Verify judges a request: one of the two results is not nil. Call it once for each request: a second question is a replay.
+// Verify judges a request: exactly one of the two results is not nil. Call it once for each request: the service refuses a second
+// call as a replay.
 func (v *Verifier) Verify(ctx context.Context, request Incoming) (*Verification, *Refusal) {
 	name, err := newUUID()
 	if err != nil {
@@ -200,13 +201,13 @@ func (v *Verifier) tooLarge(name string) *Refusal {
 	return refused(413, "PAYLOAD_TOO_LARGE", fmt.Sprintf("The body has more than %d bytes.", v.bodyLimit), name)
 }
 
-// impossible is the answer where the request cannot be described. The reason is for the operator.
+// impossible is the answer if the request cannot be described to the service. It logs the reason, for the operator.
 func (v *Verifier) impossible(reason string) *Refusal {
 	v.log.Printf("synheart auth: %s", reason)
 	return unavailable("none", -1)
 }
 
-// forwarded is scheme and authority, if a trusted proxy says exactly one of each.
+// forwarded returns the scheme and authority that a trusted proxy sent, if it sent exactly one of each.
 func (v *Verifier) forwarded(request Incoming) (scheme, authority string) {
 	schemes, authorities := request.Header.Values("X-Forwarded-Proto"), request.Header.Values("X-Forwarded-Host")
 	if !v.trusts(request.Peer) || len(schemes) != 1 || len(authorities) != 1 || !authorityForm.MatchString(authorities[0]) {
@@ -232,7 +233,7 @@ func (v *Verifier) trusts(peer string) bool {
 	return false
 }
 
-// ask is the service's answer, nil if there was none. The same question is asked again: its id makes that safe.
+// ask returns the service's answer, nil if there was none. After a failure it asks again: the verification id makes that safe.
 func (v *Verifier) ask(ctx context.Context, question []byte) *answer {
 	var found *answer
 	for attempt := 0; attempt < v.attempts; attempt++ {
@@ -350,7 +351,7 @@ func isAskedAbout(name string) bool {
 	return false
 }
 
-// isReserved tells whether a header would claim an identity. Frameworks read other characters as -, such as _ or a dot.
+// isReserved tells whether a header would claim an identity. Some frameworks change other characters, such as _ or a dot, to -.
 func isReserved(name string) bool {
 	name = strings.Map(func(character rune) rune {
 		if 'a' <= character && character <= 'z' || '0' <= character && character <= '9' {
@@ -361,7 +362,7 @@ func isReserved(name string) bool {
 	return strings.HasPrefix(name, "x-synheart-verified-") || name == "x-synheart-identity"
 }
 
-// isFramed tells whether the headers name no length, or one that is the body's. Ambiguous framing allows request smuggling.
+// isFramed tells whether the headers name no length, or the body's length once. Ambiguous framing allows request smuggling.
 func isFramed(request Incoming) bool {
 	lengths := request.Header.Values("Content-Length")
 	if len(lengths) == 0 {
@@ -428,7 +429,7 @@ func newAssurance(data json.RawMessage) *Assurance {
 	return found
 }
 
-// text is a JSON text of this form, if there is one.
+// text returns the JSON string in data, if data is a string of this form.
 func text(data json.RawMessage, form *regexp.Regexp) (string, bool) {
 	var found *string
 	if json.Unmarshal(data, &found) != nil || found == nil || (form != nil && !form.MatchString(*found)) {
@@ -443,7 +444,7 @@ func integer(data json.RawMessage) (int64, bool) {
 	return found, err == nil
 }
 
-// relayed is a verdict of the service, for the phone: what it needs to recover, and nothing else of the answer.
+// relayed passes a verdict of the service on to the phone. It keeps only what the phone needs to recover.
 func relayed(found *answer, body map[string]json.RawMessage, code, name string) *Refusal {
 	message, isMessage := text(body["message"], nil)
 	if !isMessage {
@@ -477,7 +478,7 @@ func cut(text string, length int) string {
 	return text
 }
 
-// refused is a refusal of this backend's own, in the protocol's form.
+// refused is a refusal that this backend itself decides, in the protocol's form.
 func refused(status int, code, message, name string) *Refusal {
 	return newRefusal(status, code, message, name, time.Now().Unix())
 }

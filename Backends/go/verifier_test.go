@@ -22,7 +22,7 @@ const (
 	origin = "https://api.example.com"
 )
 
-// service accepts every question, as the device that it names.
+// service imitates the auth service. It accepts every request, as the device that the request names.
 func service(t *testing.T) *httptest.Server {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var asked question
@@ -168,7 +168,7 @@ func TestHTTP2HasItsBodyVerified(t *testing.T) {
 	backend.StartTLS()
 	defer backend.Close()
 	for body, expected := range map[string]string{"body": "HTTP/2.0body", "bodies": ""} {
-		// Without a length and without chunks, as only HTTP/2 can send it.
+		// The body has no length and is not chunked. Only HTTP/2 can send such a body.
 		request, _ := http.NewRequest("POST", backend.URL, io.MultiReader(strings.NewReader(body)))
 		request.Header = signed(device(1))
 		response, err := backend.Client().Do(request)
@@ -212,7 +212,7 @@ func TestABodyThatAnotherHandlerReadFirstIsRefused(t *testing.T) {
 	} {
 		request, _ := http.NewRequest("POST", backend.URL+c.path, nil)
 		if c.body != "" {
-			// Without a length, so in chunks.
+			// The body has no length, so it is sent in chunks.
 			request, _ = http.NewRequest("POST", backend.URL+c.path, io.MultiReader(strings.NewReader(c.body)))
 		}
 		request.Header = signed(device(1))
@@ -251,7 +251,7 @@ func TestACallerThatLeavesEndsTheQuestion(t *testing.T) {
 	}
 }
 
-// The generator of the curve is a public key too.
+// Any point of the curve is a valid public key. This is the curve's generator.
 const keySetOfOne = `{"keys": [{"kty": "EC", "crv": "P-256", "kid": "known", "x": "axfR8uEsQkf4vOblY6RA8ncDfYEt6zOg9KE5RdiYwpY",` +
 	`"y": "T-NC4v4af5uO5-tKfA-eFivOM1drMV7Oy7ZAaDe_UfU"}]}`
 

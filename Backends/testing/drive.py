@@ -266,7 +266,7 @@ class Run:
             for _ in range(case.get("requests", 1)):
                 response = self.subject.send(case.get("instance", "origin"), request)
                 if case.get("requests"):
-                    # Gives the other end time to see the end of the connection.
+                    # Gives the library time to notice that the service closed the connection.
                     time.sleep(0.05)
             asked = self.service.asked
             self.check(case, len(asked) == case["asked"], "asked", len(asked), "times")

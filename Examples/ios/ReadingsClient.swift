@@ -17,7 +17,7 @@ struct ReadingsClient {
         do {
             try await sdk.registerDevice(appID: Self.appID)
         } catch let error as SynheartAuthError where error.recovery == .reset {
-            // This identity is of no more use, for example because the service revoked the device. The app and its user decide
+            // This identity can no longer be used, for example because the service revoked the device. The app and its user decide
             // whether the device may register again.
             throw error
         }

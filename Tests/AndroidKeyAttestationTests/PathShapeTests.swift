@@ -234,8 +234,8 @@ struct PathShapeTests {
                 refusal { _ = try verifier.findings(of: chain, at: time) }
                     == .attestationExtensionMissing)
         }
-        // The root is Google's, and signatures and names verify. If this key signed a leaf with a key description, only the check
-        // of the shape would refuse the chain.
+        // The root is Google's, and signatures and names verify. If the key of the virtual machine signed a leaf with a key
+        // description, only the check of the shape would refuse the chain.
         let rules = PathRules(chain: chain, anchors: .google, verified: VerifiedSteps())
         let (anchor, isRootIncluded) = try rules.findAnchor()
         try rules.checkSignatures()
@@ -301,7 +301,7 @@ struct AttestationCertificateTests {
             #expect(try !isCorroborated { $0[index].subject.append(.organization("StrongBox")) })
         }
         #expect(try !isCorroborated({ $0[2].subject.append(.title("StrongBox")) }, remote: true))
-        // A name with both words names neither.
+        // A subject with both titles corroborates neither level.
         #expect(try !isCorroborated { $0[1].subject = [.title("StrongBox"), .title("TEE")] })
         #expect(try !isCorroborated { $0[1].subject = [.title("Strongbox")] })
         #expect(try !isCorroborated { $0[1].subject = [.commonName("StrongBox")] })
@@ -320,7 +320,7 @@ struct AttestationCertificateTests {
             #expect(found?.certificatesIssued == (index == 1 ? 64 : nil))
             #expect((found == nil) == (index != 1))
         }
-        // A factory's chain of the correct shape may have it too.
+        // The chain of a factory may have provisioning information too, if its shape is correct.
         var factory: [Certificate] = [fixture.leaf(), .factoryAttestation(title: "TEE"), .factoryIntermediate]
         factory[1].extensions = [info]
         #expect(try fixture.verify(factory, under: .factory).provisioningInfo?.certificatesIssued == 64)
@@ -358,7 +358,7 @@ struct AttestationCertificateTests {
             #expect(none == nil)
             #expect(quirks.contains("cert1:provisioningInfo-unreadable"))
         }
-        // Keys of different types with the same name both stay.
+        // Two keys of different types that would get the same JSON name are both kept.
         #expect(json(try info([0xA2, 0x01, 0x01, 0x61, 0x31, 0x02]).0) == ["1": 1, "6131": 2])
     }
 }

@@ -89,7 +89,7 @@ func octets(_ hexadecimal: String) -> [UInt8] {
 }
 
 extension KeyAttestationVerifier {
-    /// The findings of an audit without expectations except the time. Throws its refusal.
+    /// The findings of an audit that expects nothing but the time. Throws the audit's refusal.
     func findings(of chain: KeyAttestationChain, at date: Date?) throws -> KeyAttestationAudit.Findings {
         var expected = KeyAttestationExpectations()
         expected.date = date

@@ -197,7 +197,7 @@ struct VerifiedStepsTests {
         #expect(code(other, verifier) == nil)
         #expect(code([other[0], other[1], good[2], other[3], other[4]], verifier) == .signatureInvalid)
         #expect(code([good[0], good[1], good[2], other[3], other[4]], verifier) == .signatureInvalid)
-        // Cached signatures do not count under a root that has the same name and is not pinned.
+        // Cached signatures are not used under a root that has the same name but is not pinned.
         let lookAlike = try fixture.authority.attest(
             fixture.key.publicKey, challenge: Fixture.challenge, at: Fixture.time,
             options: {

@@ -18,7 +18,7 @@ struct BoundaryTests {
         AppleDevice(system: system, app: AppleApp(appID: Self.appID), authority: try #require(Self.authority))
     }
 
-    /// The refusal of a receipt of an attestation that was made at this time, judged at the same time; nil: accepted.
+    /// Makes an attestation at this time and verifies its receipt for the same time. Returns the refusal; nil: accepted.
     private func receipt(
         at date: Date, _ change: (inout AppleReceiptOptions) -> Void
     ) throws -> AppAttestError.Code? {

@@ -184,7 +184,7 @@ import Testing
             $0.credentialID = [UInt8](repeating: 0, count: 32)
             $0.credentialIDLength = 31
         },
-        // The octet that is left over makes one map of the COSE key and the extensions.
+        // The octet that is left over, 0xA1, begins a map of one entry: the COSE key becomes its key, the extensions its value.
         Forgery("a credential id that claims 31 octets, before a map", .credentialIDMismatch) {
             $0.credentialID = [UInt8](repeating: 0xA1, count: 32)
             $0.credentialIDLength = 31
@@ -341,7 +341,7 @@ import Testing
         #expect(try refusal(device) { $0.environments = [] } == .environmentNotAllowed)
     }
 
-    /// Apple certifies one sequence of bytes. Only the sender determines where the authenticator data ends in it.
+    /// Apple certifies the authenticator data and the hash as one sequence. Only the sender determines where the data ends.
     @Test(arguments: ["14.0", "18.3.1", "26.2", "26.3"])
     func `a map that was passed before the hash is not the device's own`(version: String) throws {
         let authority = try #require(Self.authority)

@@ -89,7 +89,7 @@ import Testing
                     options.extensions = { _ in CBORMap([.init("apple_validation_category_01", .bytes(octets))]) }
                 }, policy: change)
         }
-        // The categories of the documentation, except 0.
+        // The categories that Apple documents, except 0.
         for number in [1, 2, 3, 4, 5, 6, 10] as [UInt32] { #expect(try refusal(number) { _ in } == nil) }
         for number in [0, 7, 8, 9, 11, 255, .max] as [UInt32] {
             #expect(try refusal(number) { _ in } == .categoryNotAllowed)

@@ -22,7 +22,7 @@ import Testing
 
             struct Asked: Decodable { let headers: [[String]] }
 
-            /// The assertion; nil if the request has none in base64, which another layer refuses.
+            /// The assertion. Nil if the request does not have exactly one, in base64: another layer refuses such a request.
             var object: [UInt8]? {
                 let values = request.headers.filter { $0.first == "X-Synheart-Assertion" }.compactMap(\.last)
                 return values.count == 1 ? Base64.standard.decode(values[0]) : nil

@@ -75,7 +75,7 @@ import Testing
         #expect(refusal(.clientData(holds: [1]) { _ in nil }) == .challengeMismatch)
     }
 
-    /// The assertion is from macOS 27.2. Its map has only the category, which is development.
+    /// The assertion is from macOS 27.2. Its extension map has only the validation category, which is development.
     @Test(arguments: unknownApp) func `an assertion of an unknown app verifies but for the app`(_ vector: Vector) throws
     {
         let object = try AssertionObject(parsing: vector.object)

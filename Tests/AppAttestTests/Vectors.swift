@@ -5,7 +5,7 @@ import Foundation
 import StrictJSON
 import Testing
 
-/// One real object, with its known facts.
+/// One real object, and what is known about it.
 struct Vector: Sendable, CustomTestStringConvertible {
     let fields: JSONFields
 
@@ -65,8 +65,8 @@ struct Vector: Sendable, CustomTestStringConvertible {
     }
 }
 
-/// The code with which `body` refuses; nil if it does not refuse. It must be one of those that the documentation lists
-/// for its step.
+/// The code with which `body` refuses; nil if it does not refuse. Checks that the documentation lists the code for the
+/// step that refused.
 func code(_ body: () throws -> some Any) -> AppAttestError.Code? {
     do {
         _ = try body()

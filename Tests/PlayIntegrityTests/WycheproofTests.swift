@@ -81,7 +81,7 @@ struct WycheproofTests {
                 let id = try test.integer("tcId")
                 guard let token = try test.optionalString("jws") else { continue }
                 let payload = (try? CompactJWS(Array(token.utf8))).flatMap { try? $0.verifiedPayload(key) }
-                // Whether a JWK reserves its key for another use is the caller's concern: Console's keys have no JWK.
+                // The code does not check whether a JWK reserves its key for another use: Play Console's keys are not JWKs.
                 let isKeyReserved = try group.optionalString("comment") == "ec_key_for_encryption"
                 let isValid = try test.string("result") == "valid"
                 if !isKeyReserved { #expect((payload != nil) == (isES256 && isValid), "test \(id)") }

@@ -1,7 +1,7 @@
 import StrictJSON
 import Testing
 
-/// A policy with a member for each rule of app records: only some values, any value, none.
+/// A policy with one member for each rule that an app record can have: it may contain only some values, any value, or none.
 private struct DoorPolicy: JSONPolicy, Equatable {
     var guests: Set<String> = ["ann"]
     var maximumAge: Int64? = 10

@@ -8,7 +8,7 @@ import Testing
 @testable import SynheartAuth
 @testable import SynheartAuthC
 
-/// The cases of every platform, through the callbacks of a host.
+/// Runs the cases that every platform must pass, with a host's callbacks as the platform.
 @Suite struct HostPlatformTests {
     @Test("every platform case holds with a host's callbacks", arguments: PlatformCase.all)
     func holds(_ example: PlatformCase) async throws { try await example.run(on: CallbackPlatform.self) }
@@ -96,7 +96,7 @@ import Testing
         await expectError(.attestationFailed) { try await registration.value }
     }
 
-    /// The user data of a host's table: the host's instance, and a semaphore that `release` signals at its end.
+    /// The user data of a host's callbacks: the SDK instance, and a semaphore that `release` signals at its end.
     private final class Releasing: Sendable {
         let instance: Instance
         let isReleased = DispatchSemaphore(value: 0)

@@ -78,7 +78,7 @@ import Testing
         #expect(try await auth.registerDevice(appID: app).deviceId != id)
     }
 
-    /// An app's own code, which uses the protocol.
+    /// Code as an app may have it. It knows the SDK only by the protocol `DeviceAuthenticating`.
     private func upload(_ auth: any DeviceAuthenticating) async throws -> Bool {
         do {
             return try await auth.send(request, appID: app).status == 200

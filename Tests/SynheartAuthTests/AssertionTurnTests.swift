@@ -6,7 +6,7 @@ import Testing
 
 /// Requests with assertions, which are sent one at a time.
 @Suite struct AssertionTurnTests {
-    /// Does not answer requests to a path until they are cancelled.
+    /// A transport that does not answer requests to a path until they are cancelled.
     private struct Silent: HTTPTransport {
         let base: any HTTPTransport
         let path: String

@@ -16,7 +16,7 @@ import Testing
         return value
     }
 
-    /// Makes a call of this kind that hangs at the gate until its caller gives up, and longer.
+    /// Makes a call of this kind that hangs at the gate. Its caller gives up, and the call still hangs.
     private func leaveBehind(_ kind: BlockingCall, _ gate: Gate) async throws {
         gate.shut()
         let before = gate.count

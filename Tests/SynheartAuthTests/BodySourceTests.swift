@@ -159,7 +159,7 @@ extension Heavy {
             for number in 0..<400 {
                 let mark = server.arrived
                 let send = Task { try await transport.send(upload).status }
-                // Between the connection's start and a few MB later.
+                // Cancel at different moments: from the start of the connection to a few MB later.
                 let enough = mark + number % 40 * 65_536
                 if number % 4 > 0 { try await eventually { server.arrived > enough } }
                 send.cancel()

@@ -5,7 +5,8 @@ import Testing
 
 @testable import SynheartAuth
 
-/// Signatures from the cached record and key, and the events that end the cache. The tests use files, because files have versions.
+/// Signatures from the cached record and key, and the events that end the cache. The tests use
+/// `FileStorage`, because it reports the versions of records.
 @Suite final class CachedSignerTests {
     private let directory = NSTemporaryDirectory() + "synheart-auth-tests/\(UUID().uuidString)"
     private let phone = Phone()

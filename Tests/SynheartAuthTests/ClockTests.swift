@@ -140,7 +140,7 @@ import Testing
             $0.origins = SendTests.origins
             $0.transport = Suspended(base: phone.network, clock: phone.clock, path: url ?? Route.token.rawValue)
         }
-        // The clock may be wrong too.
+        // The device's clock may be wrong too.
         phone.clock.setError(.seconds(error))
         if let url {
             let request = TransportRequest(
@@ -149,7 +149,7 @@ import Testing
         } else if error == 0 {
             _ = try await sdk.deviceToken(appID: Phone.app)
         } else {
-            // The second copy teaches the clock, and is the last one of the call.
+            // The SDK learns the offset from the answer to the second copy, and sends no third copy in this call.
             #expect(await expectError(.clockSkew) { try await sdk.deviceToken(appID: Phone.app) }?.recovery == .retry)
             _ = try await sdk.deviceToken(appID: Phone.app)
         }

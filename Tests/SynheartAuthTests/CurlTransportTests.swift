@@ -7,7 +7,7 @@
 
     @testable import SynheartAuth
 
-    /// What libcurl would do otherwise unless the transport prevented it.
+    /// Tests that the transport prevents some default behavior of libcurl.
     @Suite struct CurlTransportTests {
         private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
 

@@ -271,7 +271,7 @@ import Testing
             let (reading, writing) = (ends[0], ends[1])
             let process = fork()
             if process == 0 {
-                // If the child hangs, it dies, and its parent reads the end of the pipe.
+                // If `body` hangs, the alarm kills the child, and the parent's `read` ends.
                 alarm(60)
                 var answer = body()
                 write(writing, &answer, 1)
@@ -319,7 +319,7 @@ import Testing
             let held = try #require(try storage.lock(name(), for: "operation"))
             let descriptor = try descriptor()
             let (process, isClosed) = try child {
-                // A file that the child opens under the same number is its own, and stays open.
+                // `release` must not close a file that the child itself opened under the same number.
                 _ = dup2(0, descriptor)
                 held.release()
                 return fcntl(descriptor, F_GETFD) == -1 ? 1 : 0
@@ -333,8 +333,8 @@ import Testing
         @Test("the locks that a child takes do not end with its copy of its parent's")
         func childsOwnLocks() throws {
             let held = try #require(try storage.lock(name(), for: "operation"))
-            // So many locks that one of them gets the number that the parent's lock has. The files of `looks` are opened earlier,
-            // because a child must do as little as possible.
+            // The child takes so many locks that one of them gets the descriptor number of the parent's lock. The files of `looks`
+            // are opened before the fork, because a child must do as little as possible.
             let paths = (0..<64).map { "\(directory)/own-\($0)" }
             let looks = paths.map { open($0, O_RDWR | O_CREAT | O_CLOEXEC, 0o600) }
             defer { for look in looks { close(look) } }

@@ -160,7 +160,7 @@ import Testing
     }
 
     @Test func `a device is registered also while a rotation replaces its key`() async throws {
-        /// A key store whose first load comes after another process has rotated the key.
+        /// A key store that lets another process rotate the key just before the first load.
         struct Rotating: KeyStore {
             let base: MemoryKeyStore
             let rotate: @Sendable () -> Void

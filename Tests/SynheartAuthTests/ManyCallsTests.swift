@@ -43,7 +43,7 @@ extension Heavy {
                 }
             }
             try await eventually { gate.count == 1 }
-            // The pool runs other work meanwhile.
+            // Swift's thread pool runs other work meanwhile.
             #expect(await Task.detached { 1 }.value == 1)
             phone.sleeper.expire()
             #expect(await calls.value == 0)

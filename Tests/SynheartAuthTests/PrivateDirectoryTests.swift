@@ -123,7 +123,7 @@ import Testing
     @Test func `nothing depends on the number of an earlier failure`() throws {
         try FileManager.default.createDirectory(atPath: parent + "/a", withIntermediateDirectories: true)
         for number in [EWOULDBLOCK, EINTR, ENOENT, 0] {
-            // The directory does not exist yet. Otherwise, making it would fail and set another number.
+            // The directory does not exist yet. Otherwise, making it would fail and change `errno`.
             let fresh = PrivateDirectory(path: parent + "/a/\(number)")
             errno = number
             try fresh.write([1, 2], to: "x")

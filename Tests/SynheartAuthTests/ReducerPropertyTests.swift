@@ -52,7 +52,7 @@ import Testing
 
     @Test("random walks keep every invariant and reach every state")
     func walks() throws {
-        // Seed 40 reaches every state alone.
+        // The walk of seed 40 alone reaches every state.
         let seeds = sample(0..<50 as Range<UInt64>) + [40]
         let reached = try seeds.reduce(into: Set<IdentityState>()) { try $0.formUnion(walk(seed: $1)) }
         #expect(reached == Set(IdentityState.allCases))
@@ -77,7 +77,7 @@ import Testing
             #expect(isAllowed(record, event, next), "\(event) led from \(record.state) to \(next.state)")
             // The persisted record is parsed to the same record.
             #expect(try IdentityRecord(next.bytes, appID: appID) == next)
-            // An identity that may sign has a key, and not one that is to be deleted.
+            // The current key is neither the key that is to be deleted nor the pending key of a rotation.
             if next.identity == .active, case .disposal(let alias) = next.journal { #expect(alias != next.key?.alias) }
             if case .rotation(let rotation) = next.journal, next.identity == .active {
                 #expect(rotation.alias != next.key?.alias)
@@ -91,7 +91,7 @@ import Testing
     private func isAllowed(_ before: IdentityRecord, _ event: IdentityEvent, _ after: IdentityRecord) -> Bool {
         if before.state == after.state { return true }
         if case .resetStarted = event { return after.state == .unregistered }
-        // A key lost during a rotation passes through registered in one write.
+        // If the key is lost during a rotation, one write makes two transitions: to registered, and to keyInvalid.
         if case .keyLost = event, before.state == .registering { return after.state == .keyInvalid }
         return StateTable.rows.contains { $0.from == before.state && $0.to == after.state && $0.cause != .reset }
     }

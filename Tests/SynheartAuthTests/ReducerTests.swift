@@ -32,7 +32,7 @@ import Testing
         get throws { try apply(.registered(device, at: UnixTime(10)), to: registering) }
     }
 
-    /// A rotation whose request was sent once, dated second 100.
+    /// A rotation whose request was sent once, with the timestamp 100.
     private var rotating: IdentityRecord {
         get throws {
             let started = try apply(.rotationStarted(new.alias, .compromise), to: registered)
@@ -118,7 +118,7 @@ import Testing
         expected.attestationKey = .init(id: "handle", isUsed: true)
         #expect(kept == expected)
         #expect(try apply(.registrationFailed(forgetsKey: true), to: registering) == IdentityRecord(appID: appID))
-        // The service decided about the device, so it knows the key, and the record keeps it.
+        // The service decided about the device, so the service knows the key, and the record keeps the key.
         let rejected = try apply(
             .registrationFailed(forgetsKey: false), to: apply(.pending(device, at: UnixTime(1)), to: registering))
         #expect(rejected.journal == .registration(old, isSent: true) && rejected.deviceID == nil)

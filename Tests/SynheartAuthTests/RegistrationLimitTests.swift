@@ -6,7 +6,7 @@ import Testing
 
 /// The exact limits of a registration, and what each failure keeps for the next attempt.
 @Suite struct RegistrationLimitTests {
-    /// No jitter.
+    /// A random source of zeros, so that retries have no jitter.
     private struct Zeros: RandomSource {
         func bytes(_ count: Int) -> [UInt8] { [UInt8](repeating: 0, count: count) }
     }
@@ -57,7 +57,7 @@ import Testing
         milliseconds: Int, isAskedAgain: Bool
     ) async throws {
         let phone = Phone()
-        // The pause is one second, the challenge's life 90.
+        // The pause takes one second, and the challenge lives for 90 seconds.
         phone.attestation.take(.milliseconds(milliseconds), of: phone.clock)
         phone.attestation.fail(.unavailable)
         let sdk = try phone.launch { $0.random = Zeros() }
@@ -157,7 +157,7 @@ import Testing
         #expect(try await phone.signAndVerify(sdk).status == 200)
     }
 
-    /// A phone whose registration was sent, without an answer.
+    /// A phone that sent its registration and got no answer.
     private func unanswered() async throws -> (Phone, SynheartAuth) {
         let phone = Phone()
         let sdk = try phone.launch()

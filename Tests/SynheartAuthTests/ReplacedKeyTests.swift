@@ -21,7 +21,7 @@ import Testing
         return (phone, sdk)
     }
 
-    /// A device whose rotation the service has committed, without an answer.
+    /// A device whose rotation the service committed, but whose answer was lost.
     private func unanswered() async throws -> (Phone, SynheartAuth) {
         let (phone, sdk) = try await registered()
         for index in 0..<3 { await phone.network.plan(index == 0 ? .answerDropped : .requestDropped, at: index) }

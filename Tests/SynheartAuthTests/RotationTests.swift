@@ -179,7 +179,7 @@ import Testing
         let (phone, sdk, _) = try await Phone.registered()
         await phone.network.plan(.answerDropped, at: 0)
         let service = phone.service
-        // The first copy is committed, its answer lost; the second copy is answered with ROTATION_FAILED.
+        // The first copy is committed, and its answer is lost. The second copy is answered with ROTATION_FAILED.
         await service.refuseLater(.rotateKey, .rotationFailed)
         try await sdk.rotateKey(appID: Phone.app)
         #expect(await service.count(.status) >= 1)

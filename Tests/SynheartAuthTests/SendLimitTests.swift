@@ -102,7 +102,7 @@ import Testing
         await expectError(.keyInvalidated) {
             try await sdk.signRequest(appID: Phone.app, method: "GET", path: "/").fields.count
         }
-        // The registration begins by deleting the rest of the old key.
+        // The registration first calls `delete` for the lost key.
         keys.deleting.shut()
         let registration = Task { try await sdk.registerDevice(appID: Phone.app) }
         try await eventually { keys.deleting.count == 1 }
@@ -206,7 +206,7 @@ import Testing
     }
 }
 
-/// The SDK's own signed calls: when they are signed again.
+/// When the SDK signs one of its own calls again.
 @Suite struct SignedCallTests {
     private func tokens(_ phone: Phone) async -> [TransportRequest] {
         await phone.service.requests.filter { $0.url.hasSuffix(Route.token.rawValue) }
@@ -255,7 +255,7 @@ import Testing
         #expect(try await sdk.isRegistered(appID: Phone.app))
         phone.keys.lose()
         _ = try phone.keys.create(.primary(AppID(Phone.app)), challenge: nil)
-        // Another key under the same name is not the registered one, if the key store says so again two seconds later.
+        // A different key has the name of the registered one. The SDK believes that only if it is still so two seconds later.
         #expect(try await sdk.isRegistered(appID: Phone.app))
         phone.clock.advance(.seconds(2))
         #expect(try await !sdk.isRegistered(appID: Phone.app))

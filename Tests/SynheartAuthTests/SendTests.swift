@@ -527,7 +527,7 @@ import Testing
     func expired() async throws {
         let (phone, sdk, id) = try await Phone.registered()
         await phone.service.edit(id) { $0.isKeyExpired = true }
-        // The fake service clears the mark when the key is rotated.
+        // The fake service clears `isKeyExpired` when the key is rotated.
         let token = try await sdk.deviceToken(appID: Phone.app)
         #expect(await phone.service.count(.rotateKey) == 1)
         var output = "\(token)"
@@ -644,7 +644,7 @@ import Testing
         await phone.service.refuse(.rotateKey, .serviceUnavailable, times: 3)
         try await sdk.registerDevice(appID: Phone.app)
         try await eventually { phone.logger.entries.count { $0.event == .rotationFailed } == 3 }
-        // The cycle has ended when the state is registered again. Only the next launch tries again.
+        // The background rotation has ended when the state is registered again. Only the next launch tries again.
         try await eventually { try await sdk.state(appID: Phone.app) == .registered }
         for _ in 0..<3 { try await sdk.registerDevice(appID: Phone.app) }
         #expect(await phone.service.count(.rotateKey) == 3)
@@ -667,7 +667,7 @@ import Testing
             $0.mustRotateBy = UnixTime(phone.clock.trueMilliseconds / 1000 + 86_400)
             $0.mustRotateReason = .compromise
         }
-        // The answer has the demand.
+        // The answer carries the demand to rotate.
         _ = try await sdk.deviceToken(appID: Phone.app)
         try await sdk.registerDevice(appID: Phone.app)
         try await eventually { await phone.service.count(.rotateKey) == 4 }

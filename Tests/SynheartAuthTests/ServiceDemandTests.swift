@@ -101,7 +101,7 @@ import Testing
         let send = Task { try await sdk.send(request("/v1/pay"), appID: Phone.app, asserting: true) }
         try await eventually { await transport.waiting == 1 }
         let rotation = Task { try await sdk.rotateKey(appID: Phone.app) }
-        // The registration's challenge and the rotation's.
+        // One challenge is for the registration, the other for the rotation.
         try await eventually { await phone.service.count(.challenge) == 2 }
         // A copy that wrongly does not wait would be sent within milliseconds.
         for _ in 0..<50 where await phone.service.count(.rotateKey) == 1 { try await Task.sleep(for: .milliseconds(2)) }
@@ -128,7 +128,7 @@ import Testing
         let send = Task { try await sdk.send(upload, appID: Phone.app, asserting: true) }
         try await eventually { await transport.waiting == 1 }
         let rotation = Task { try await sdk.rotateKey(appID: Phone.app) }
-        // The registration's challenge and the rotation's.
+        // One challenge is for the registration, the other for the rotation.
         try await eventually { await phone.service.count(.challenge) == 2 }
         phone.sleeper.expire(.seconds(30))
         // The next attempt has its own challenge.

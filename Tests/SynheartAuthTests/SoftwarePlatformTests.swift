@@ -5,7 +5,7 @@ import Testing
 
 @testable import SynheartAuth
 
-/// The cases for every platform, on files.
+/// Runs the cases that every platform must pass, with keys and records in files.
 @Suite struct SoftwarePlatformTests {
     @Test("every platform case holds with software keys and files", arguments: PlatformCase.all)
     func holds(_ example: PlatformCase) async throws { try await example.run(on: SoftwarePlatform.self) }

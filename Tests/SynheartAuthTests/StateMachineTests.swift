@@ -3,7 +3,7 @@ import Testing
 
 @testable import SynheartAuth
 
-/// The state machine page, row by row.
+/// The table of states and transitions, row by row (specification, *State machine*).
 @Suite struct StateMachineTests {
     @Test(
         "the persisted strings are the states' names",

@@ -3,7 +3,7 @@ import Testing
 
 @testable import SynheartAuth
 
-/// The taxonomy (errors page): each row's trigger, and the SDK's reaction.
+/// For each of the SDK's error codes: what causes it, and how the SDK reacts (specification, *Errors*).
 @Suite struct TaxonomyRowTests {
     private func get(_ sdk: SynheartAuth) async throws -> SignedHeaders {
         try await sdk.signRequest(appID: Phone.app, method: "GET", path: "/")

@@ -4,7 +4,7 @@ import Testing
 
 @testable import SynheartAuth
 
-/// The errors page: the taxonomy row by row, and how the service's codes become the SDK's.
+/// The SDK's error codes, row by row, and how the service's codes become the SDK's (specification, *Errors*).
 @Suite struct TaxonomyTests {
     static let table: [(String, SynheartAuthError.Code, String)] = [
         ("NETWORK_ERROR", .networkError, "NetworkError"), ("CHALLENGE_EXPIRED", .challengeExpired, "ChallengeExpired"),

@@ -14,6 +14,6 @@ public struct SeededNumbers: RandomNumberGenerator, Sendable {
         return mixed ^ (mixed >> 31)
     }
 
-    /// True once in `count` times.
+    /// True once in `count` times, on average.
     public mutating func oneIn(_ count: Int) -> Bool { Int.random(in: 0..<count, using: &self) == 0 }
 }

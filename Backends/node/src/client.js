@@ -1,9 +1,10 @@
-// HTTP to the service: kept connections, one deadline for each exchange, bounded answers, no redirects, no proxies.
+// Makes HTTP requests to the service. Keeps connections open, has one deadline for each exchange, limits the length of answers,
+// follows no redirects and uses no proxy.
 
 import http from "node:http";
 import https from "node:https";
 
-/** An answer of the service has a few hundred bytes. */
+/** The longest answer that is read, in bytes. The service's answers have a few hundred bytes. */
 const ANSWER_LIMIT = 65_536;
 
 export class Client {

@@ -55,7 +55,7 @@ async function verifyIncoming(verifier, request) {
   });
   if (result.refusal) return result;
   found.set(request, result);
-  // The stream of a chunked body without bytes has ended by now. No parser must wait for it.
+  // The stream of an empty chunked body has ended by now. Without this, a body parser would wait for it.
   if (body.length === 0) delete request.headers["transfer-encoding"];
   return result;
 }
@@ -98,10 +98,10 @@ function read(request, limit) {
 }
 
 /**
- * A fetch-style handler around another one, which is called with the request and the result.
+ * Wraps a fetch-style handler, which is called with the request and the result.
  *
- * `target` gives the target as it came over the wire, where the server has it: the URL of a `Request` is normalized. `peer` gives the
- * address of the other end, for trusted proxies.
+ * `target` returns the target as it came over the wire, if the server has it: the URL of a `Request` is normalized. `peer` returns
+ * the peer's address, for trusted proxies.
  */
 export function verified(verifier, handler, { target = targetOf, peer } = {}) {
   return async (request, ...more) => {

@@ -33,9 +33,9 @@ export interface Refusal {
 /** A request as the server received it. */
 export interface Incoming {
   method: string;
-  /** Path, and `?` and query where there is a query, as on the wire: not decoded. */
+  /** The path, with `?` and the query if there is one, as on the wire: not decoded. */
   target: string;
-  /** Every line, doubled ones too. */
+  /** Every header line, also of a repeated header. */
   headers: readonly (readonly [name: string, value: string])[];
   /** The raw bytes. */
   body: Uint8Array;
@@ -60,20 +60,20 @@ export interface VerifierOptions {
   trustedProxies?: readonly string[];
   /** How many bytes a body may have; 1 MiB by default. */
   bodyLimit?: number;
-  /** Milliseconds for each attempt; 2000 by default. */
+  /** The time limit of each attempt, in milliseconds; 2000 by default. */
   timeout?: number;
-  /** How often one question is asked; 3 by default. */
+  /** The most attempts to ask the service about one request; 3 by default. */
   attempts?: number;
   /** Allows plain http to a service that is not on loopback. */
   insecureHTTP?: boolean;
   log?: Log;
 }
 
-/** Asks one service. Make one for each process and share it. */
+/** Asks one service about requests. Make one for each process and share it. */
 export class Verifier {
   constructor(options: VerifierOptions);
   readonly bodyLimit: number;
-  /** Judges a request. Call it once for each request: a second question is a replay. */
+  /** Judges a request. Call it once for each request: the service refuses a second call as a replay. */
   verify(request: Incoming): Promise<(Verification & { refusal?: undefined }) | { refusal: Refusal }>;
 }
 
@@ -82,14 +82,14 @@ export function middleware(
   verifier: Verifier,
 ): (request: IncomingMessage, response: ServerResponse, next: (error?: unknown) => void) => void;
 
-/** A fetch-style handler around another one, which is called with the request and the result. */
+/** Wraps a fetch-style handler, which is called with the request and the result. */
 export function verified<More extends unknown[]>(
   verifier: Verifier,
   handler: (request: Request, found: Verification, ...more: More) => Response | Promise<Response>,
   options?: {
-    /** The target as it came over the wire, where the server has it. The default is the target of the URL, which is normalized. */
+    /** Returns the target as it came over the wire, if the server has it. The default is the target of the URL, which is normalized. */
     target?: (request: Request, ...more: More) => string;
-    /** The address of the other end, for `trustedProxies`. */
+    /** Returns the peer's address, for `trustedProxies`. */
     peer?: (request: Request, ...more: More) => string | undefined;
   },
 ): (request: Request, ...more: More) => Promise<Response>;
@@ -140,7 +140,7 @@ export interface TokenVerifierOptions {
 /** Checks the tokens of one issuer. Make one for each process and share it. */
 export class TokenVerifier {
   constructor(options: TokenVerifierOptions);
-  /** Checks the value of `Authorization: Bearer`, without the word. Rejects with TokenRefused or KeysUnavailable. */
+  /** Checks the token that follows `Bearer` in the `Authorization` header. Rejects with TokenRefused or KeysUnavailable. */
   verify(token: string): Promise<DeviceToken>;
 }
 

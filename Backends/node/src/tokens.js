@@ -7,11 +7,11 @@ import { checked, isAssurance } from "./verifier.js";
 
 const TOKEN_LIMIT = 8192;
 const LIFE = 600;
-// Seconds. A set is read again when it is older than its max-age, within these bounds.
+// Seconds for which a key set is fresh: its max-age, limited to these bounds, or USUAL if it has none.
 const [SHORTEST, USUAL, LONGEST] = [60, 300, 3600];
 // Seconds for which an old key set stays valid while the service cannot be reached.
 const STALE = 3600;
-// Seconds between two attempts: for a kid that is unknown, and after a failure.
+// Seconds between two attempts to read the keys: for an unknown kid, and after a failure.
 const [UNKNOWN_PAUSE, FAILURE_PAUSE] = [60, 5];
 
 /** The token is not one that this backend accepts: answer 401. The message is for the log. */
@@ -39,7 +39,7 @@ export class TokenVerifier {
     this.#keys = new KeySet(url, new Client(url, { timeout, insecureHTTP }), monotonic, checked(log));
   }
 
-  /** Checks the value of `Authorization: Bearer`, without the word. Throws TokenRefused or KeysUnavailable. */
+  /** Checks the token that follows `Bearer` in the `Authorization` header. Throws TokenRefused or KeysUnavailable. */
   async verify(token) {
     if (token.length > TOKEN_LIMIT) throw new TokenRefused("longer than 8192 characters");
     const parts = token.split(".");
@@ -141,7 +141,7 @@ class KeySet {
   }
 }
 
-/** The keys that can sign tokens, undefined if this is no valid key set. Keys of other types are skipped. */
+/** The keys that can sign tokens, undefined if the body is no valid key set. Keys of other types are skipped. */
 function keysOf(body) {
   try {
     const listed = JSON.parse(body.toString()).keys;

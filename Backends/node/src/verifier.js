@@ -68,7 +68,7 @@ export class Verifier {
     this.#networks.addSubnet(address, bits, `ipv${family}`);
   }
 
-  /** Judges a request. Call it once for each request: a second question is a replay. */
+  /** Judges a request. Call it once for each request: the service refuses a second call as a replay. */
   async verify({ method, target, headers, body, peer }) {
     const name = randomUUID();
     if (!isFramed(headers, body)) return refused(400, "INVALID_REQUEST", "The body is not framed as the headers say.", name);
@@ -86,13 +86,13 @@ export class Verifier {
     return refused(413, "PAYLOAD_TOO_LARGE", `The body has more than ${this.bodyLimit} bytes.`, randomUUID());
   }
 
-  /** The answer if the request cannot be described to the service. `reason` is for the operator. */
+  /** The answer if the request cannot be described to the service. Logs the reason, for the operator. */
   impossible(reason) {
     this.#log.error(`synheart auth: ${reason}`);
     return unavailable(randomUUID());
   }
 
-  /** Scheme and authority, if a trusted proxy says exactly one of each. */
+  /** The scheme and authority that a trusted proxy sent; undefined unless it sent exactly one of each. */
   #forwarded(headers, peer) {
     if (!this.#trusts(peer)) return undefined;
     const schemes = values(headers, "x-forwarded-proto");
@@ -109,7 +109,7 @@ export class Verifier {
     return family !== 0 && this.#networks.check(address, `ipv${family}`);
   }
 
-  /** The service's answer, undefined if there was none. The same question is asked again: its id makes that safe. */
+  /** The service's answer, undefined if there was none. After a failure it asks again: the verification id makes that safe. */
   async #ask(asked) {
     let answer;
     for (let attempt = 0; attempt < this.#attempts; attempt++) {
@@ -169,7 +169,7 @@ function isAskedAbout(name) {
   return name.startsWith("x-synheart-") ? !isReserved(name) : SINGLE.includes(name) || DICTIONARIES.includes(name);
 }
 
-/** Whether a header would claim an identity. Frameworks read other characters as `-`, such as `_` or `.`. */
+/** Whether a header would claim an identity. Some frameworks change other characters, such as `_` or `.`, to `-`. */
 export function isReserved(name) {
   name = name.toLowerCase().replaceAll(/[^a-z0-9]/g, "-");
   return name.startsWith("x-synheart-verified-") || name === "x-synheart-identity";
@@ -195,7 +195,7 @@ function question(method, target, headers, body, [scheme, authority], name) {
   };
 }
 
-/** Whether the headers name no length, or one that is the body's. Ambiguous framing allows request smuggling. */
+/** Whether the headers name no length, or the body's length once. Ambiguous framing allows request smuggling. */
 function isFramed(headers, body) {
   const lengths = values(headers, "content-length");
   if (lengths.length === 0) return true;
@@ -203,7 +203,7 @@ function isFramed(headers, body) {
   return /^[0-9]{1,15}$/.test(lengths[0]) && Number(lengths[0]) === body.length;
 }
 
-/** The JSON object of an answer; an empty one where it is none. */
+/** The JSON object in an answer's body; an empty object if the body is not a JSON object. */
 function object(body) {
   try {
     const value = JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(body ?? new Uint8Array()));
@@ -233,7 +233,7 @@ export function isAssurance(value) {
     Array.isArray(value.labels) && value.labels.every((label) => typeof label === "string");
 }
 
-/** A verdict of the service, for the phone: what it needs to recover, and nothing else of the answer. */
+/** Passes a verdict of the service on to the phone. Keeps only what the phone needs to recover. */
 function relayed(answer, body, code, name) {
   const headers = {};
   const sent = answer.headers["x-synheart-server-time"];

@@ -18,7 +18,7 @@ const origin = "https://api.example.com";
 const service = "https://auth.example.com";
 const asked = [];
 
-/** Accepts every question, as the device that it names. */
+/** Imitates the auth service. Accepts every request, as the device that the request names. */
 const auth = http.createServer(async (request, response) => {
   let text = "";
   for await (const part of request) text += part;

@@ -39,7 +39,7 @@ function plain() {
     const name = instance(request.headers.host);
     const app = () => bodyOf(request).then(
       (body) => response.end(answer(verification(request), body, names(request))),
-      // A client that left.
+      // The client closed the connection.
       () => response.destroy());
     handlers[name](request, response, () => (name === "twice" ? handlers[name](request, response, app) : app()));
   };
@@ -78,7 +78,7 @@ function fetchStyle() {
     response.writeHead(found.status, [...found.headers].flat());
     response.end(Buffer.from(await found.arrayBuffer()));
   };
-  // A client that left.
+  // The client closed the connection.
   return (request, response) => serve(request, response).catch(() => response.destroy());
 }
 

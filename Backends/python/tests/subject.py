@@ -117,7 +117,7 @@ def main():
     print(json.dumps({"port": listener.getsockname()[1]}), flush=True)
     server = sys.argv[1]
     if server == "gunicorn":
-        # The server must run on the main thread. It ends with its parent.
+        # gunicorn must run on the main thread. Another thread ends the process when the standard input closes.
         threading.Thread(target=end_with_input, daemon=True).start()
         return serve_gunicorn(listener, start)
     serve = {"uvicorn-h11": lambda: serve_uvicorn(listener, start, "h11"), "uvicorn-httptools": lambda: serve_uvicorn(listener, start, "httptools"),

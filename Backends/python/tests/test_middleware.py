@@ -164,7 +164,7 @@ class Core(WithService):
             dead.bind(("127.0.0.1", 0))
             dead.listen(0)
             for _ in range(4):
-                # The system does not answer a connection that the full backlog has no place for.
+                # The backlog is soon full. Then the system answers no further connection.
                 filler = fillers.enter_context(socket.socket())
                 filler.setblocking(False)
                 filler.connect_ex(dead.getsockname())
@@ -175,7 +175,7 @@ class Core(WithService):
                 with self.assertRaises(Unreachable):
                     Client("http://localhost:1", timeout=0.5).exchange("GET", "/", {})
                 self.assertLess(time.monotonic() - begun, 2)
-                # The second address answers, and has its share of the time.
+                # The second address answers within its share of the time.
                 addresses[1:] = [(*family, self.service.server_address)]
                 found = Client("http://localhost:1", timeout=3).exchange("POST", "/", {}, b'{"headers": []}')
                 self.assertEqual(found.status, 401)
@@ -376,7 +376,7 @@ class Frameworks(WithService):
 
 
 class Tokens(unittest.TestCase):
-    # The generator of the curve is a public key too.
+    # Any point of the curve is a valid public key. This is the curve's generator.
     KEY_SET = json.dumps({"keys": [{
         "kty": "EC", "crv": "P-256", "kid": "known", "x": "axfR8uEsQkf4vOblY6RA8ncDfYEt6zOg9KE5RdiYwpY",
         "y": "T-NC4v4af5uO5-tKfA-eFivOM1drMV7Oy7ZAaDe_UfU"}]}).encode()

@@ -135,7 +135,7 @@ import Testing
         #expect(try UnixTime(iso8601: text) == UnixTime(seconds))
     }
 
-    // RFC 9110 section 5.6.7, and each weekday.
+    // The example of RFC 9110 section 5.6.7, and times on each weekday.
     @Test(arguments: [
         (784_111_777, "Sun, 06 Nov 1994 08:49:37 GMT"), (0, "Thu, 01 Jan 1970 00:00:00 GMT"),
         (-1, "Wed, 31 Dec 1969 23:59:59 GMT"), (951_782_400, "Tue, 29 Feb 2000 00:00:00 GMT"),
@@ -163,7 +163,7 @@ import Testing
         #expect(throws: ContractError.self) { try UnixTime(iso8601: text) }
     }
 
-    /// From 1600 on, where Foundation's calendar is Gregorian as well.
+    /// Compares times from 1600 on, where Foundation's calendar is Gregorian too.
     @Test func `times agree with Foundation`() throws {
         let formatter = ISO8601DateFormatter()
         var random = SeededNumbers(seed: 4)

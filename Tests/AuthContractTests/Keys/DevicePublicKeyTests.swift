@@ -43,7 +43,7 @@ import Testing
     }
 
     @Test func `coordinates beyond the field are refused`() throws {
-        // y of the point with x = 0 is a square root of b; x = p names the same point, unreduced.
+        // `root` is y of the point with x = 0: a square root of b. `field` is p: as x it names the same point, but is not reduced.
         let field = hex("ffffffff00000001000000000000000000000000ffffffffffffffffffffffff")
         let root = hex("66485c780e2f83d72433bd5d84a06bb6541c2af31dae871728bf856a174f93f4")
         #expect(throws: Never.self) { try DevicePublicKey([0x04] + [UInt8](repeating: 0, count: 32) + root) }

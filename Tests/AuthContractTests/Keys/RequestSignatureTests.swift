@@ -165,7 +165,7 @@ import Testing
     }
 }
 
-/// n of P-256.
+/// n, the order of the group of P-256.
 enum GroupOrder {
     static let bytes = hex("ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551")
 

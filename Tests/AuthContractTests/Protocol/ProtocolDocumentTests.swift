@@ -52,7 +52,7 @@ import Testing
         return text
     }
 
-    /// The bytes of a dump: offset, bytes in hexadecimal, and the same between bars.
+    /// Reads a dump. Each line has an offset, bytes in hexadecimal, and the same bytes as text between bars.
     private func dump(_ name: String) throws -> [UInt8] {
         let lines = try text(name).split(separator: "\n")
         let bytes = lines.flatMap { line in hex(String(line.dropFirst(6).prefix { $0 != "|" })) }
@@ -88,7 +88,7 @@ import Testing
         return Request(method: start[0], target: try RequestTarget(start[1]), headers: headers, body: body)
     }
 
-    // MARK: Recomputing them
+    // MARK: Recomputing examples
 
     @Test("a test recomputes each example")
     func names() {

@@ -6,7 +6,7 @@
 
     @testable import AuthContract
 
-    /// Our scheme 2 against another implementation of RFC 9421 and RFC 9651, if that one is installed
+    /// Tests our scheme 2 against another implementation of RFC 9421 and RFC 9651, if it is installed
     /// (`pip install -r Checks/interop/requirements.txt`; `SYNHEART_INTEROP_PYTHON` names the interpreter).
     @Suite(.enabled(if: OtherImplementation.isInstalled, "needs pip install -r Checks/interop/requirements.txt"))
     struct SchemeTwoInteroperability {
@@ -102,7 +102,7 @@
         }
     }
 
-    /// `Checks/interop/http_message_signatures.py`, one process for a list of questions.
+    /// Runs `Checks/interop/http_message_signatures.py`, which answers a list of questions.
     enum OtherImplementation {
         struct Failed: Error { let status: Int32 }
 

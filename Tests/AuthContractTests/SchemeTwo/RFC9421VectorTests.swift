@@ -38,7 +38,7 @@ import Testing
         if let expected = vector.signature_base {
             #expect(String(decoding: base.bytes, as: UTF8.self) == expected)
         } else {
-            // The two messages of B.4 whose signature must no longer verify.
+            // This is one of the two messages of B.4 whose signature must no longer verify.
             let original = Self.cases.first { $0.id == "b4-transform-0" }?.signature_base
             #expect(String(decoding: base.bytes, as: UTF8.self) != original)
         }

@@ -21,7 +21,7 @@ import Testing
         #expect(throws: ContractError.self) { try fields.atMostOne("X-App-ID") }
     }
 
-    /// The Kelvin sign is no k, and @ is no upper-case backquote.
+    /// The Kelvin sign (U+212A) is not a k. @ and the backquote differ in the same bit as A and a, but are not letters.
     @Test func `only ASCII letters match in another case`() {
         #expect(HeaderFields([("X-\u{212A}ey", "1")]).values("X-Key").isEmpty)
         #expect(HeaderFields([("@", "1")]).values("`").isEmpty)

@@ -1,7 +1,7 @@
 import AuthContract
 import Crypto
 
-/// A changeable request, to sign it and to check whether it verifies.
+/// A request that tests change, sign and verify.
 struct SchemeTwoRequest: Sendable {
     static let privateKey = P256.Signing.PrivateKey()
     static let key = DevicePublicKey(privateKey.publicKey)

@@ -7,7 +7,7 @@ import Foundation
 /// A server that executes every request that it accepts, and counts executions. It accepts a nonce once, as the contract demands.
 /// A request's header `X-Plan` determines what happens to it: one plan for each nonce. `X-Id` names the counted effect.
 final class CountingServer: Sendable {
-    /// The fate of a request.
+    /// What happens to a request.
     enum Plan: String, Sendable, CaseIterable {
         /// The request is executed and answered.
         case answer

@@ -20,7 +20,7 @@ actor FakeService: HTTPTransport {
         var mustRotateBy: UnixTime?
         var mustRotateReason = RotationReason.scheduled
         var isKeyExpired = false
-        /// The attested key that asserts.
+        /// The handle of the App Attest key that makes the device's assertions.
         var handle: String?
 
         var demand: [(String, String)] {
@@ -61,7 +61,7 @@ actor FakeService: HTTPTransport {
     var decision = RegistrationStatus.registered
     private(set) var devices: [Device] = []
     private(set) var requests: [TransportRequest] = []
-    /// Requests to other paths whose signatures verified.
+    /// The URLs of verified requests to paths that are not routes of the service.
     private(set) var accepted: [String] = []
     private var challenges: [[UInt8]: (appID: AppID, expires: Int64)] = [:]
     private var claims: Set<String> = []
@@ -175,8 +175,8 @@ actor FakeService: HTTPTransport {
         guard let proof = body.keyProof,
             try RequestSignature(der: proof).isValid(for: KeyProof.registration(nonce), by: key),
             let handle = TestAttestation.handle(in: body.proof, of: nonce),
-            // The stand-in for a chain is the challenge that the hardware was given. With a different one it is
-            // refused.
+            // In place of a certificate chain, a test sends the challenge that the hardware was given. A different
+            // challenge is refused.
             body.keyAttestation.map({ $0 == [body.challenge] }) ?? !demandsKeyAttestation
         else { throw Refusal(.invalidAttestation) }
         if let known = devices.first(where: { $0.key == key && $0.appID == body.appID }) {
@@ -307,7 +307,7 @@ actor FakeService: HTTPTransport {
         devices[index].isKeyExpired = false
     }
 
-    /// A thief of the key rotates it to their own key.
+    /// Imitates a thief of the device's key, who rotates it to a key of their own.
     func steal(_ id: String) {
         guard let index = devices.firstIndex(where: { $0.id.text == id }) else { return }
         rotate(index, to: DevicePublicKey(P256.Signing.PrivateKey().publicKey), overlap: 60)

@@ -14,7 +14,7 @@ final class Faults: Sendable {
 
     private let state = Locked(State())
 
-    /// The number of points of a run.
+    /// The number of points that were passed since `die(at:)`.
     var points: Int { state.withLock { $0.points } }
     var isDead: Bool { state.withLock { $0.isDead } }
 

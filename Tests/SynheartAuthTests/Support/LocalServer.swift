@@ -36,7 +36,7 @@ final class LocalServer: Sendable {
 
     func stop() { listener.stop() }
 
-    /// A closed connection is an error, not a signal.
+    /// The flag that makes `send` fail on a closed connection instead of raising SIGPIPE. Darwin has no such flag.
     #if canImport(Darwin)
         private static let quietly: Int32 = 0
     #else

@@ -153,9 +153,9 @@ final class MemoryKeyStore: KeyStore {
     private let state = Locked(State())
     let protection = KeyProtection.hostKeystore
 
-    /// The next signatures or loads fail like this.
+    /// Makes the next signatures or loads fail with these errors.
     func fail(_ errors: KeyStoreError...) { state.withLock { $0.failures = errors } }
-    /// The next signature of this key fails like this.
+    /// Makes the next signature of this key fail with this error.
     func fail(_ alias: KeyAlias, _ error: KeyStoreError) { state.withLock { $0.signingFailures[alias] = error } }
     /// Loses every key. The platform reports them as permanently gone.
     func lose() { for alias in state.withLock({ Array($0.keys.keys) }) { lose(alias) } }

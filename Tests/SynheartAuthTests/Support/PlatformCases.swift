@@ -46,7 +46,7 @@ struct PlatformCase: Sendable, CustomTestStringConvertible {
     static let all: [PlatformCase] = registration + failures + lost + rotationAndReset + deaths
 }
 
-/// A phone with a platform under test inside.
+/// A phone that uses the platform under test.
 struct PlatformPhone: Sendable {
     let phone = Phone()
     let platform: any PlatformUnderTest

@@ -3,7 +3,7 @@ import Bytes
 
 @testable import SynheartAuth
 
-/// True time, and a device's idea of it.
+/// The true time, and the device's clock, which may be wrong.
 final class TestClock: DeviceClock {
     private struct Time: Sendable {
         var elapsed = Duration.seconds(1000)
@@ -47,7 +47,7 @@ final class TestSleeper: Sleeper {
     /// The number of waits for another holder of a lock.
     var turns: Int { slept.withLock { $0.count { $0.1 == .turn } } }
 
-    /// Lets one deadline of this length pass, of a call that hangs now or soon. Calls that return end before it.
+    /// Lets one deadline of this length pass, for a call that hangs now or soon. Calls that return do not use it up.
     func expire(_ duration: Duration = .seconds(30)) { expiring.withLock { $0[duration, default: 0] += 1 } }
 
     private func takeExpiry(_ duration: Duration) -> Bool {
@@ -62,8 +62,8 @@ final class TestSleeper: Sleeper {
         slept.withLock { $0.append((duration, purpose)) }
         switch purpose {
         case .retry: clock.advance(duration)
-        // The task that holds the lock writes to a real disk. On a busy machine, others would use up their attempts
-        // before it is done.
+        // The task that holds the lock writes to a real disk. On a busy machine, other tasks would use up their
+        // attempts before that task is done.
         case .turn: try await Task.sleep(for: .milliseconds(2))
         case .deadline:
             var polls = 0
@@ -75,7 +75,7 @@ final class TestSleeper: Sleeper {
     }
 }
 
-/// The same bytes in every run.
+/// A random source with the same bytes in every run.
 final class SeededRandom: RandomSource {
     private let numbers: Locked<SeededNumbers>
 

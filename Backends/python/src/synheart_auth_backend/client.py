@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Mapping, Optional
 from urllib.parse import urlsplit
 
-# An answer of the service has a few hundred bytes.
+# The longest answer that is read, in bytes. The service's answers have a few hundred bytes.
 ANSWER_LIMIT = 65_536
 _IDLE_CONNECTIONS = 32
 
@@ -136,7 +136,7 @@ class Client:
         if self._tls is None:
             return sock
         try:
-            # A timeout is for the handshake as a whole, not for each read.
+            # This timeout limits the whole handshake, not each read.
             sock.settimeout(_left(deadline))
             return self._tls.wrap_socket(sock, server_hostname=connection.host)
         except BaseException:

@@ -25,11 +25,11 @@ _log = logging.getLogger("synheart_auth_backend")
 
 _TOKEN_LIMIT = 8192
 _LIFE = 600
-# Seconds. A set is read again when it is older than its max-age, within these bounds.
+# Seconds for which a key set is fresh: its max-age, limited to these bounds, or _USUAL if it has none.
 _SHORTEST, _USUAL, _LONGEST = 60, 300, 3600
 # Seconds for which an old key set stays valid while the service cannot be reached.
 _STALE = 3600
-# Seconds between two attempts: for a kid that is unknown, and after a failure.
+# Seconds between two attempts to read the keys: for an unknown kid, and after a failure.
 _UNKNOWN_PAUSE, _FAILURE_PAUSE = 60, 5
 _MAX_AGE = re.compile(r"(?:^|[\s,])max-age=([0-9]{1,9})(?:$|[\s,])")
 
@@ -172,7 +172,7 @@ class _KeySet:
 
     def key(self, kid: str) -> Optional[EllipticCurvePublicKey]:
         found = self._published
-        # A key that is known and fresh waits for no reader.
+        # A caller that needs a known, fresh key does not wait for a running read.
         if found is None or found.is_old(self._monotonic()) or kid not in found.keys:
             with self._reading:
                 found = self._read_if_due(kid)

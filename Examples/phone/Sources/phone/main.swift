@@ -8,7 +8,7 @@ let app = "com.example.app"
 do {
     var configuration = try SynheartAuth.Configuration(baseUrl: service)
     #if DEBUG
-        // Keys in files, and a development proof without any value. Release builds have neither.
+        // Keys in files, and a development proof, which proves nothing. Release builds of the SDK have neither.
         let folder = FileManager.default.currentDirectoryPath + "/phone-files"
         configuration.storage = FileStorage(directory: folder)
         configuration.keyStore = SoftwareKeyStore(directory: folder + "/keys")

@@ -4,7 +4,7 @@ import Foundation
 ///
 /// A server with several processes keeps the challenges in a shared store, with one atomic "get and delete".
 public actor Challenges {
-    /// Seconds for which a challenge is good.
+    /// Seconds for which a challenge is valid.
     public static let lifetime: TimeInterval = 300
     /// The most challenges that are kept, used ones included. At that number the older half is dropped: its clients ask again.
     static let maximum = 100_000
@@ -17,7 +17,7 @@ public actor Challenges {
     /// Makes a challenge of 32 random bytes.
     func issue(at now: Date) -> [UInt8] {
         if inOrder.count >= Self.maximum {
-            // Half of them at once, so that a full table is not compacted for each challenge.
+            // Drop half of the challenges at once, so that a full array is not compacted for each new challenge.
             for oldest in inOrder.prefix(Self.maximum / 2) { expiries[oldest] = nil }
             inOrder.removeFirst(Self.maximum / 2)
         }

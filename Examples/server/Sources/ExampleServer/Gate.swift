@@ -11,8 +11,8 @@ public struct Gate: Sendable {
     private let now: @Sendable () -> Date
 
     /// - Parameters:
-    ///   - apple: nil: iPhones are refused.
-    ///   - android: nil: Android phones are refused.
+    ///   - apple: the verifiers for iPhones; nil: iPhones are refused.
+    ///   - android: the verifiers for Android phones; nil: Android phones are refused.
     ///   - now: the clock.
     public init(
         apple: AppleVerifiers?, android: AndroidVerifiers?, now: @escaping @Sendable () -> Date = { Date() }
@@ -26,7 +26,7 @@ public struct Gate: Sendable {
 
     func register(_ registration: AppleRegistration) async throws(Refusal) -> String {
         guard let apple else { throw Refusal(.attestationRefused, "no iOS app is configured") }
-        // Before the verification: an attempt uses up its challenge, even if it fails.
+        // Taken before the verification: an attempt uses up its challenge, even if it fails.
         try await challenges.take(Array(registration.challenge), at: now())
         return try await devices.register(try apple.verify(registration, at: now()))
     }

@@ -1,6 +1,6 @@
 /// Why a request is refused: a code for the client, a reason for the log.
 public struct Refusal: Error, Sendable {
-    /// Stable codes, with their HTTP status.
+    /// The codes for clients, which never change. `status` in Routes.swift is their HTTP status.
     public enum Code: String, Sendable {
         case badRequest = "BAD_REQUEST"
         case challengeUnknown = "CHALLENGE_UNKNOWN"

@@ -1,11 +1,11 @@
 import Foundation
 import Hummingbird
 
-/// A request's context: the signer, set by `DeviceAuthentication`.
+/// The context of a request. `DeviceAuthentication` stores the id of the device that signed the request.
 public struct DeviceContext: RequestContext {
     public var coreContext: CoreRequestContextStorage
     var deviceID: String?
-    /// Attestations have some 6 kB, chains some more.
+    /// The largest accepted body, in bytes. An attestation has about 6 kB, a certificate chain a little more.
     public let maxUploadSize = 64 * 1024
 
     public init(source: Source) { coreContext = .init(source: source) }
@@ -73,7 +73,7 @@ struct DeviceAuthentication: RouterMiddleware {
     }
 }
 
-/// Answers refusals: the code to the client, the reason to the log.
+/// Answers a refusal with its code, and logs its reason.
 struct RefusalResponses: RouterMiddleware {
     func handle(
         _ request: Request, context: DeviceContext, next: (Request, DeviceContext) async throws -> Response

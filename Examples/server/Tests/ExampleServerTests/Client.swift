@@ -10,7 +10,7 @@ import Testing
 
 @testable import ExampleServer
 
-/// The server's router, called without a network, and the test kit's Apple and Google behind its verifiers.
+/// Calls the server's router without a network. The server's verifiers trust the test kit's simulated Apple and Google.
 struct Client {
     static let now = Date(timeIntervalSince1970: 1_780_000_000)
     static let package = "com.example.app"

@@ -5,8 +5,8 @@ import java.util.List;
 /**
  * A request as the server received it.
  *
- * @param target path, and {@code ?} and query where there is a query, as on the wire: not decoded
- * @param headers every line, doubled ones too
+ * @param target the path, with {@code ?} and the query if there is one, as on the wire: not decoded
+ * @param headers every header line, also of a repeated header
  * @param body the raw bytes
  * @param peer the address of the other end of the connection
  */

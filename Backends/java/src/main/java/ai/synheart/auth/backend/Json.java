@@ -148,7 +148,7 @@ final class Json {
         while (at < text.length() && " \t\r\n".indexOf(text.charAt(at)) >= 0) at++;
     }
 
-    /** The text of a value. */
+    /** The JSON text of a value. */
     static String text(Object value) {
         if (value instanceof String string) return quoted(string);
         StringBuilder text = new StringBuilder();

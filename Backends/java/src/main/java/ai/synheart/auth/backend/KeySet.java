@@ -15,13 +15,13 @@ import java.util.regex.Pattern;
 /** The published keys: kept for their max-age, read again for an unknown kid at most once a minute. */
 final class KeySet {
     private static final System.Logger LOG = System.getLogger("ai.synheart.auth.backend");
-    // Seconds. A set is read again when it is older than its max-age, within these bounds.
+    // Seconds for which a key set is fresh: its max-age, limited to these bounds, or USUAL if it has none.
     private static final long SHORTEST = 60;
     private static final long USUAL = 300;
     private static final long LONGEST = 3600;
     /** Seconds for which an old key set stays valid while the service cannot be reached. */
     private static final long STALE = 3600;
-    // Seconds between two attempts: for a kid that is unknown, and after a failure.
+    // Seconds between two attempts to read the keys: for an unknown kid, and after a failure.
     private static final long UNKNOWN_PAUSE = 60;
     private static final long FAILURE_PAUSE = 5;
     private static final Pattern MAX_AGE = Pattern.compile("(?:^|[\\s,])max-age=([0-9]{1,9})(?:$|[\\s,])");
@@ -46,7 +46,7 @@ final class KeySet {
         client = new ServiceClient(url, timeout, insecureHTTP);
     }
 
-    /** The key; null if it is not published. A key that is known and fresh waits for no reader. */
+    /** The key; null if it is not published. A caller that needs a known, fresh key does not wait for a running read. */
     PublicKey key(String kid) throws KeysUnavailable, InterruptedException {
         Published found = published;
         if (found == null || found.isOld(monotonic.getAsLong()) || !found.keys().containsKey(kid)) found = readIfDue(kid);
@@ -86,7 +86,7 @@ final class KeySet {
         failed = false;
     }
 
-    /** The keys that can sign tokens, null if this is no valid key set. Keys of other types are skipped. */
+    /** The keys that can sign tokens, null if the body is no valid key set. Keys of other types are skipped. */
     private static Map<String, PublicKey> keys(byte[] body) {
         try {
             if (!(Json.object(body).get("keys") instanceof List<?> listed)) return null;

@@ -18,9 +18,12 @@ import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
-/** HTTP to the service: kept connections, one deadline for each exchange, bounded answers, no redirects, no proxies. */
+/**
+ * Makes HTTP requests to the service. It keeps connections open, has one deadline for each exchange, limits the length of
+ * answers, follows no redirects and uses no proxy.
+ */
 final class ServiceClient {
-    /** An answer of the service has a few hundred bytes. */
+    /** The longest answer that is read, in bytes. The service's answers have a few hundred bytes. */
     private static final int ANSWER_LIMIT = 65_536;
 
     private final HttpClient http;
@@ -62,7 +65,7 @@ final class ServiceClient {
         request.method(method, body == null ? HttpRequest.BodyPublishers.noBody() : HttpRequest.BodyPublishers.ofByteArray(body));
         CompletableFuture<HttpResponse<byte[]>> asked = http.sendAsync(request.build(), information -> new Bounded());
         try {
-            // The request's own timeout ends with the head of the answer.
+            // The request's own timeout covers only the head of the answer, not its body.
             HttpResponse<byte[]> found = asked.get(timeout.toMillis(), TimeUnit.MILLISECONDS);
             return new Answer(found.statusCode(), found.headers(), found.body());
         } catch (ExecutionException error) {
@@ -76,7 +79,7 @@ final class ServiceClient {
 
     private static boolean isLoopback(String host) {
         if (host.equals("localhost")) return true;
-        // Only literals: a name would be looked up.
+        // Accept only address literals: getByName would look up a name.
         if (!host.matches("127(\\.[0-9]{1,3}){3}|\\[[0-9A-Fa-f:]+\\]")) return false;
         try {
             return InetAddress.getByName(host).isLoopbackAddress();

@@ -82,7 +82,7 @@ public final class TokenVerifier {
             return this;
         }
 
-        /** For each reading of the keys; 2 s by default. */
+        /** The time limit for reading the keys; 2 s by default. */
         public Builder timeout(Duration timeout) {
             this.timeout = timeout;
             return this;
@@ -106,7 +106,7 @@ public final class TokenVerifier {
         }
     }
 
-    /** Checks the value of {@code Authorization: Bearer}, without the word. */
+    /** Checks the token that follows {@code Bearer} in the {@code Authorization} header. */
     public DeviceToken verify(String token) throws TokenRefused, KeysUnavailable, InterruptedException {
         if (token.length() > TOKEN_LIMIT) throw new TokenRefused("longer than 8192 characters");
         String[] parts = token.split("\\.", -1);

@@ -109,13 +109,13 @@ public final class Verifier {
             return this;
         }
 
-        /** For each attempt; 2 s by default. */
+        /** The time limit of each attempt; 2 s by default. */
         public Builder timeout(Duration timeout) {
             this.timeout = timeout;
             return this;
         }
 
-        /** How often one question is asked; 3 by default. */
+        /** The most attempts to ask the service about one request; 3 by default. */
         public Builder attempts(int attempts) {
             this.attempts = attempts;
             return this;
@@ -136,7 +136,7 @@ public final class Verifier {
         return bodyLimit;
     }
 
-    /** Judges a request. Call it once for each request: a second question is a replay. */
+    /** Judges a request. Call it once for each request: the service refuses a second call as a replay. */
     public Outcome verify(Incoming request) throws InterruptedException {
         String name = UUID.randomUUID().toString();
         if (!isFramed(request)) return refused(400, "INVALID_REQUEST", "The body is not framed as the headers say.", name);
@@ -161,13 +161,13 @@ public final class Verifier {
             400, "INVALID_REQUEST", "The form has more than " + VerifiedRequest.PAIR_LIMIT + " parameters.", UUID.randomUUID().toString());
     }
 
-    /** The answer where the request cannot be described. The reason is for the operator. */
+    /** The answer if the request cannot be described to the service. Logs the reason, for the operator. */
     Outcome.Refusal impossible(String reason) {
         LOG.log(Level.ERROR, reason);
         return unavailable(UUID.randomUUID().toString(), -1);
     }
 
-    /** Scheme and authority, if a trusted proxy says exactly one of each. */
+    /** The scheme and authority that a trusted proxy sent; null unless it sent exactly one of each. */
     private String[] forwarded(Incoming request) {
         List<String> schemes = Header.values(request.headers(), "X-Forwarded-Proto");
         List<String> authorities = Header.values(request.headers(), "X-Forwarded-Host");
@@ -177,7 +177,7 @@ public final class Verifier {
         return new String[] {schemes.get(0), authorities.get(0)};
     }
 
-    /** The service's answer, null if there was none. The same question is asked again: its id makes that safe. */
+    /** The service's answer, null if there was none. After a failure it asks again: the verification id makes that safe. */
     private ServiceClient.Answer ask(byte[] question) throws InterruptedException {
         ServiceClient.Answer answer = null;
         Map<String, String> headers = Map.of("Authorization", "Bearer " + credential, "Content-Type", "application/json");
@@ -242,7 +242,7 @@ public final class Verifier {
         return question;
     }
 
-    /** Whether the headers name no length, or one that is the body's. Ambiguous framing allows request smuggling. */
+    /** Whether the headers name no length, or the body's length once. Ambiguous framing allows request smuggling. */
     private static boolean isFramed(Incoming request) {
         List<String> lengths = Header.values(request.headers(), "Content-Length");
         if (lengths.isEmpty()) return true;
@@ -272,7 +272,7 @@ public final class Verifier {
         return value instanceof String text && text.matches(form) ? text : null;
     }
 
-    /** A verdict of the service, for the phone: what it needs to recover, and nothing else of the answer. */
+    /** Passes a verdict of the service on to the phone. Keeps only what the phone needs to recover. */
     private static Outcome.Refusal relayed(ServiceClient.Answer answer, Map<String, Object> body, String code, String name) {
         Map<String, String> headers = new LinkedHashMap<>();
         String moment = answer.header("X-Synheart-Server-Time");
@@ -291,7 +291,7 @@ public final class Verifier {
         return text.length() > length ? text.substring(0, length) : text;
     }
 
-    /** A refusal of this backend's own, in the protocol's form. */
+    /** A refusal that this backend itself decides, in the protocol's form. */
     private static Outcome.Refusal refused(int status, String code, String message, String name) {
         return refusal(status, Map.of(), code, message, name, Instant.now().getEpochSecond());
     }
@@ -346,7 +346,7 @@ public final class Verifier {
             return true;
         }
 
-        /** Only literals: a name would be looked up. Addresses of IPv4 in IPv6 become those of IPv4. */
+        /** Parses only address literals: {@code getByName} would look up a name. An IPv4-mapped IPv6 address becomes IPv4. */
         private static byte[] parse(String text) {
             if (!text.matches("[0-9]{1,3}(\\.[0-9]{1,3}){3}|[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*")) return null;
             try {

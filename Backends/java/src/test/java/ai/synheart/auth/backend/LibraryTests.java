@@ -78,7 +78,7 @@ public final class LibraryTests {
         throw new AssertionError("not refused");
     }
 
-    /** Accepts every question, as the device that it names. */
+    /** Imitates the auth service. Accepts every request, as the device that the request names. */
     private static String service() throws IOException {
         return listening(exchange -> {
             String device = "";
@@ -162,7 +162,7 @@ public final class LibraryTests {
     }
 
     private static void freshKey() throws Exception {
-        // The generator of the curve is a public key too.
+        // Any point of the curve is a valid public key. This is the curve's generator.
         byte[] keySet = ("{\"keys\": [{\"kty\": \"EC\", \"crv\": \"P-256\", \"kid\": \"known\", "
             + "\"x\": \"axfR8uEsQkf4vOblY6RA8ncDfYEt6zOg9KE5RdiYwpY\", \"y\": \"T-NC4v4af5uO5-tKfA-eFivOM1drMV7Oy7ZAaDe_UfU\"}]}")
             .getBytes(StandardCharsets.UTF_8);
@@ -208,7 +208,7 @@ public final class LibraryTests {
         }
     }
 
-    /** The parameters of a form that a servlet sees. */
+    /** Answers with the form parameters that the servlet sees. */
     private static final class Form extends HttpServlet {
         private static final long serialVersionUID = 1;
 
@@ -250,7 +250,7 @@ public final class LibraryTests {
         return tomcat;
     }
 
-    /** Answers with the values of a parameter. {@code /forwarded} is another request to it, with one value more. */
+    /** Answers with the values of a parameter. {@code /forwarded} forwards the request to this servlet, with one more value. */
     private static final class Values extends HttpServlet {
         private static final long serialVersionUID = 1;
 
