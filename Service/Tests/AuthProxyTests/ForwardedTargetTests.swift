@@ -40,7 +40,7 @@ import Testing
         let escaped = try #require(ForwardedTarget.escaped(target))
         let url = try #require(URL(string: "http://127.0.0.1:1" + escaped))
         let path = try #require(URLComponents(url: url, resolvingAgainstBaseURL: true)?.percentEncodedPath)
-        // AsyncHTTPClient sends `/` if this is empty.
+        // AsyncHTTPClient sends `/` if `URL.path` is empty.
         #expect(!url.path.isEmpty)
         #expect(path + (url.query.map { "?" + $0 } ?? "") == escaped)
         #expect(url.host == "127.0.0.1" && url.port == 1)

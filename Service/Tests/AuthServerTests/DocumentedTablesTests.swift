@@ -50,7 +50,7 @@ import Testing
 }
 
 extension JSONMemberDescription {
-    /// Whether the documentation has the member's own members in a table, instead of the member.
+    /// Whether the tables list the members of this object, instead of the object itself.
     fileprivate var isGroup: Bool { if case .object = type { true } else { false } }
 
     fileprivate func row(at path: [String]) -> [String] {
@@ -112,12 +112,12 @@ struct MarkdownTable {
     }
 }
 
-/// A page of a catalog.
+/// A page of a DocC catalog.
 struct MarkdownPage {
     private let url: URL
     private let lines: [String]
 
-    /// - Parameter path: the page, from the folder of the sources.
+    /// - Parameter path: the path of the page, below `Sources`.
     init(_ path: String) throws {
         url = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Sources/\(path)")
         lines = try String(contentsOf: url, encoding: .utf8).components(separatedBy: "\n")

@@ -109,7 +109,7 @@ import X509
     }
 
     @Test func `a built-in root changes nothing, also an expired certificate of its key`() throws {
-        // The first certificate of the RSA key ended in May 2026.
+        // Google's first certificate of the RSA key expired in May 2026.
         let text = try google("google-hw-rsa4096-2016-e8fa196314d2fa18.pem")
         let roots = try AddedRoots(text + text, for: .googleKeyAttestations)
         #expect(roots.all.count == 2 && roots.all.allSatisfy(\.isBuiltIn) && roots.added.isEmpty)

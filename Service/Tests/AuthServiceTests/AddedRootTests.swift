@@ -14,7 +14,7 @@ import Testing
     private static let apple = Result { try AppleAuthority(from: (World.start - 86_400).date) }
     private static let google = AndroidRegistrationTests.google
 
-    /// The roots of the test authority, each for its use. Without `receipts`: only the root of attestations.
+    /// The test authority's root of attestations and, unless `receipts` is false, its root of receipts.
     private static func appleRoots(receipts: Bool = true) throws -> AddedRoots {
         let apple = try apple.get()
         var roots = AddedRoots()
@@ -36,7 +36,7 @@ import Testing
         ])
     }
 
-    /// Registers an iPhone whose attestation is of the test authority.
+    /// Registers an iPhone with an attestation by the test authority.
     private static func iPhone(_ world: World) async throws -> DeviceRecord {
         let key = P256.Signing.PrivateKey()
         let app = AppleApp(appID: "\(World.team).\(World.appID)")
@@ -66,7 +66,7 @@ import Testing
         #expect(device.assurance.app == .appAttest && device.assurance.key == .appVouched)
         #expect(device.assurance.labels.filter { $0.hasPrefix("root:") } == [roots.added[0].label])
         #expect(device.appAttest?.receiptOutcome == "verified")
-        // Apple's receipts are refreshed as under a built-in root.
+        // The receipt is due for a refresh, as under a built-in root.
         #expect(device.appAttest?.refresh.dueAt != nil)
 
         try await world.service.trust(AddedRoots())
@@ -90,7 +90,7 @@ import Testing
     @Test func `a root of receipts vouches for no attestation`() async throws {
         let world = try await Self.production()
         var roots = AddedRoots()
-        // Adds the same certificate for the other use. The certificate itself does not show which objects Apple signs with it.
+        // Adds the root of attestations for receipts. The certificate itself does not show which objects Apple signs with it.
         try roots.add(
             PEM.encode(Self.apple.get().attestationRoot, label: "CERTIFICATE"), for: .appleReceipts, at: World.start)
         try await world.service.trust(roots)
@@ -192,7 +192,7 @@ import Testing
         let key = P256.Signing.PrivateKey()
         let challenge = try await world.challenge()
         let text = DevicePublicKey(key.publicKey).base64
-        // There is no list of revoked keys yet.
+        // The list of revoked keys is not available yet, so the device becomes pending.
         let answer = try await world.register(
             RegisterRequest(
                 appID: try AppID(World.appID), publicKeyText: text, challenge: challenge, platform: .android,

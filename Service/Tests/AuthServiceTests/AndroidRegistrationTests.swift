@@ -41,7 +41,7 @@ struct AndroidRegistrationTests {
         return world
     }
 
-    /// The two proofs: which of them are sent, and their faults.
+    /// The two proofs of a registration; nil: the proof is not sent.
     struct Proofs {
         var token: PlayTokenOptions? = PlayTokenOptions()
         var chain: KeyAttestationOptions? = KeyAttestationOptions()
@@ -231,7 +231,7 @@ struct AndroidRegistrationTests {
             try await expect(.invalidAttestation) { try await Self.register(world, proofs) }
             #expect(world.google.listsAskedFor == 0 && world.google.questions == 0)
         }
-        // Only Google could decode this token. Without asking Google, the chain is refused.
+        // Only Google could decode this token. The chain is refused before Google is asked.
         let opaque = try await Self.world(proof, keys: false)
         try await expect(.invalidAttestation) { try await Self.register(opaque, badChain) }
         #expect(opaque.google.listsAskedFor == 0 && opaque.google.questions == 0)

@@ -12,8 +12,9 @@ import Testing
 struct AppPolicyTests {
     typealias Proofs = AndroidRegistrationTests.Proofs
 
-    /// A member of `ios`, and an app as its attestation names it, with a value that admits the app and one that refuses it. Nil
-    /// is the default.
+    /// A member of `ios`, an attested app, a value that admits the app, and a value that refuses it.
+    ///
+    /// Nil stands for the member's default.
     struct IOSRow: Sendable, CustomTestStringConvertible {
         let member: String
         let app: AppleApp
@@ -60,7 +61,9 @@ struct AppPolicyTests {
         }
     }
 
-    /// A member of `android`, and proofs, with a value that admits them and one that refuses them. Nil is the default.
+    /// A member of `android`, the sent proofs, a value that admits the proofs, and a value that refuses them.
+    ///
+    /// Nil stands for the member's default.
     struct AndroidRow: Sendable, CustomTestStringConvertible {
         let path: [String]
         let proofs: Proofs
@@ -192,7 +195,7 @@ struct AppPolicyTests {
         return world
     }
 
-    /// Members without a row, each with the tests of its values, or with the reason that it needs none.
+    /// The members without a row, each with the suite that tests it, or with the reason why no test is needed.
     private static let elsewhere: [String: String] = [
         "app_id": "What is provisioned", "name": "for people", "enabled": "Who may do what",
         "mode": "Verify, Registration", "build_channel": "App records, Development mode",

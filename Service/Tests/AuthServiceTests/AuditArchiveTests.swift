@@ -45,7 +45,7 @@ import Testing
         (try? FileManager.default.contentsOfDirectory(atPath: folder.path).sorted()) ?? []
     }
 
-    /// Changes the text of the one file.
+    /// Changes the text of the only archive file.
     private func rewrite(_ change: (inout String) -> Void) throws {
         let path = folder.path + "/" + (try #require(files.first))
         var text = try String(contentsOfFile: path, encoding: .utf8)
@@ -65,7 +65,7 @@ import Testing
         for head in [nil, early, middle, try await service.auditTrail.head()] {
             #expect(try await service.auditTrail.verify(against: head) == .intact)
         }
-        // The head that the service logged last may be of an event that is archived now.
+        // `middle` is a head that the service may have logged before its event was archived.
         #expect(try await service.auditTrail.compare(middle) == .intact)
         #expect(try await !archiver.archiveNext())
     }
@@ -104,7 +104,8 @@ import Testing
 
     @Test func `events that are archived and removed during a check are no break`() async throws {
         func link(_ sequence: Int64) -> AuditLink { AuditLink(sequence: sequence, hash: [UInt8(sequence)]) }
-        /// Checks a log whose first event is missing after each start but the last one.
+        /// Checks a log that begins at the next of `starts` each time that it is read. Until event 20 is archived, the event after
+        /// the first one is missing.
         func check(_ starts: [AuditChain.Start]) async throws -> Int64? {
             let rest = Locked(starts[...])
             return try await AuditChain.firstBrokenLink(from: { () async throws(StoreError) in

@@ -37,7 +37,7 @@ struct CredentialCommandTests {
     func walk(seed: UInt64) throws {
         var random = SeededNumbers(seed: seed)
         let apps = try (0..<4).map { try AppID("app\($0)") }
-        // The model: the remaining apps, and when the credential ended.
+        // The model: the apps that the credential still has, and the time at which it ended.
         var left: Set<AppID> = Bool.random(using: &random) ? [] : Set(apps.dropLast())
         let isForAll = left.isEmpty
         var ended: UnixTime?

@@ -180,7 +180,7 @@ struct CredentialTests {
         try await expect(.rateLimited) {
             try await credentials.authenticate(authorization: fresh, from: world.address)
         }
-        // Another process revokes the credential. After the announcement, the store is read again.
+        // Another process revokes the credential. The notification of that change calls `forget`, and the store is read again.
         let stored = try #require(try await world.stores.credential(id))
         let revocation = try #require(stored.applying(.revoke, at: world.clock.now, by: "test"))
         #expect(try await world.stores.save(revocation))

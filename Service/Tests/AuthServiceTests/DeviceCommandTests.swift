@@ -6,7 +6,7 @@ import Testing
 
 @testable import AuthService
 
-/// The effect of a command on a device, decided by its record alone.
+/// The effect of a command on a device, decided by the device's record alone.
 @Suite("Commands about a device")
 struct DeviceCommandTests {
     private static let now = UnixTime(1_750_000_000)
@@ -183,7 +183,7 @@ struct DeviceCommandTests {
             // The merged demand never extends the time in which the key verifies.
             (demand(.scheduled, in: 9), demand(.compromise, in: 99), demand(.compromise, in: 9)),
             (demand(.scheduled, in: -9), demand(.compromise, in: -9), demand(.compromise, in: -9)),
-            // The scheduled time is not past yet.
+            // The stored demand ends in the present second, so it is not overdue yet.
             (demand(.scheduled, in: 0), demand(.compromise, in: 9), demand(.compromise, in: 0)),
             (demand(.compromise, in: 9), demand(.scheduled, in: 0), nil),
             (demand(.compromise, in: -9), demand(.scheduled, in: 9), nil),

@@ -4,7 +4,7 @@ import Testing
 
 @testable import AuthService
 
-/// Ended devices lose everything but the tombstone.
+/// Devices that were deregistered or rejected long ago lose everything but the tombstone.
 @Suite struct DeviceForgettingTests {
     private func forgetting(_ world: World, days: Int64 = 30) -> DeviceForgetting {
         var stores = AuthService.Stores(

@@ -2,10 +2,10 @@ import AuthContract
 import AuthService
 import Testing
 
-/// The name of a device in the log.
+/// The hash that stands for a device id in the log.
 struct DeviceHashTests {
     private static let id = "0b7c1b1e-5a52-4f3e-9f3a-0d5b7e2c9a11"
-    /// `printf %s "$id" | sha256sum | cut -c1-16`
+    /// The output of `printf %s "$id" | sha256sum | cut -c1-16`.
     private static let hash = "2e63ae89698b95dd"
 
     @Test func `the hash of an id is what sha256sum says`() throws {

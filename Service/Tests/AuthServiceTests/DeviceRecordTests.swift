@@ -23,7 +23,7 @@ struct DeviceRecordTests {
             registeredAt: Self.start, keyRotatedAt: rotatedAt, mustRotate: mustRotate)
     }
 
-    /// A policy without a compromise.
+    /// A key policy that demands no rotation for a compromise.
     private func keys() throws -> KeyPolicy {
         let json: JSONValue = ["app_id": "com.example.app", "ios": ["app_ids": ["TEAMID1234.com.example.app"]]]
         return try AppRecord(JSONFields(json)).keys

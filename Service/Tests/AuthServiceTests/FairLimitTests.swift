@@ -82,7 +82,7 @@ struct FairLimitTests {
         for _ in 0..<3 { try await expect(.notRegistered) { try await world.status(stranger(world)) } }
         await world.service.updateKnownDevices()
         try await expect(.rateLimited) { try await world.status(stranger(world)) }
-        // Without a read of the log for 6 s, the node no longer knows the ids.
+        // The node has not read the log for 6 s. Its known ids are out of date, so it refuses no id.
         world.clock.advance(6)
         try await expect(.notRegistered) { try await world.status(stranger(world)) }
     }
@@ -120,7 +120,7 @@ struct FairLimitTests {
         for _ in 0..<20 { try await expect(.rateLimited) { try await ask() } }
         await world.stores.recover()
         try await world.status(neighbour)
-        // Only the world's address used the device's id wrongly.
+        // The limit is for this id at `world.address`, so it does not refuse the device at another address.
         try await status(device, world, from: "198.51.100.1")
         world.clock.advance(60)
         await world.service.updateKnownDevices()

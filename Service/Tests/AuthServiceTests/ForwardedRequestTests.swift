@@ -3,7 +3,7 @@ import Testing
 
 @testable import AuthService
 
-/// A gateway's questions about forwarded requests, without a device.
+/// Parsing of the requests in which a gateway asks about a forwarded request.
 @Suite struct ForwardedRequestTests {
     typealias Lines = [(String, String)]
 

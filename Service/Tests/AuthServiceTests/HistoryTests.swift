@@ -179,7 +179,7 @@ struct HistoryTests {
                     return nil
                 }
             }
-            // The others wait, so the refused query returns first.
+            // The accepted queries wait for the slow one, so the refused query returns first.
             let refusal = try #require(try await group.next() ?? nil)
             #expect(refusal.code == .rateLimited)
             #expect(refusal.retryAfter == 1)

@@ -12,7 +12,7 @@ struct KnownDevicesTests {
     /// An audit log that can be replaced, as in a restored database.
     private struct ExchangedLog: AuditLog {
         let log: Locked<MemoryStores>
-        /// Whether its events were moved to an archive.
+        /// Whether the log's events were moved to an archive.
         let isArchived = Locked(false)
 
         init(_ log: MemoryStores) { self.log = Locked(log) }
@@ -40,7 +40,7 @@ struct KnownDevicesTests {
         func link(at sequence: Int64?) async throws(StoreError) -> AuditLink? { try await current.link(at: sequence) }
     }
 
-    /// A store with one app, and a node's knowledge of its devices.
+    /// A store with one app, and the ids of the app's devices that a node knows.
     private struct Bench {
         let clock = TestClock(at: World.start)
         let random = SeededRandom(seed: 9)
@@ -120,8 +120,8 @@ struct KnownDevicesTests {
         bench.clock.advance(1)
         let (device, event) = bench.sample()
         await bench.stores.interrupt(.knownIDs) { [app = bench.app] stores in
-            // The device registers after the first page, which begins with the newest device, so the second page lacks
-            // it.
+            // The device registers after the first page was read. Pages begin with the newest device, so no later page has
+            // this device.
             stores.interrupt(.knownIDs) { stores in
                 _ = try? stores.insert(device, under: app, maximumPending: .max, recording: event)
             }
@@ -184,7 +184,7 @@ struct KnownDevicesTests {
         let bench = try await Bench()
         var ids: [DeviceID] = []
         for _ in 0..<1001 { ids.append(try await bench.add()) }
-        // Each call reads one page: 1000 ids, one id, no ids.
+        // Each call reads one page: 1000 ids, then the rest, then an empty page.
         for _ in 0..<3 {
             #expect(bench.known.mayExist(bench.stranger))
             await bench.stores.interrupt(.knownIDs) { stores in stores.fail(.knownIDs) }

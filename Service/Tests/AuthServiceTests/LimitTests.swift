@@ -54,7 +54,7 @@ struct LimitTests {
         #expect(shares.announcements(now: UnixTime(661)) == [app: 0])
         shares.applyReports([app: 0], of: [app: 0])
         #expect(shares.announcements(now: UnixTime(662)) == [:])
-        // A hundredth of the maximum is announced, and so is its fall to zero.
+        // A count of a hundredth of the maximum is announced, and so is its later fall to zero.
         #expect(shares.take(10, of: app, until: UnixTime(800), now: UnixTime(663)) == nil)
         #expect(shares.announcements(now: UnixTime(664)) == [app: 10])
         shares.applyReports([app: 3], of: [app: 10])

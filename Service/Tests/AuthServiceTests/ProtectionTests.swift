@@ -104,7 +104,7 @@ struct ProtectionTests {
         #expect(batches.map(\.count).sorted() == [500, 1000, 1000])
         #expect(batches.reduce(into: [:]) { $0.merge($1) { $1 } }.count == 2500)
         #expect(batches.compactMap { $0[devices[2]] } == [World.start + 2])
-        // Nothing was written, and one device is seen again.
+        // No batch was marked as written, so `flush` returns all times again. Then one device is seen again.
         #expect(seen.flush().reduce(0) { $0 + $1.count } == 2500)
         seen.record(devices[2], at: World.start + 3000)
         for batch in batches { seen.markWritten(batch) }

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Outage of a provider")
 struct ProviderOutageTests {
-    /// The rounds of a proof's last hour, one each 30 s.
+    /// The number of settling rounds in the last hour of a proof's day, one every 30 s.
     private static let lastRounds = 120
     private static let waiting: [String: JSONValue] = ["registration": ["provider_outage": "pending"]]
 
@@ -80,7 +80,7 @@ struct ProviderOutageTests {
         let device = try await waitingDevice(world)
         await world.service.settlePendingProofs()
         #expect(try await world.row(device).status == .pending)
-        // The token is now much older than allowed on arrival.
+        // The token is now much older than a token may be when it arrives.
         world.clock.advance(20 * 3600)
         world.google.comeBack()
         await world.service.settlePendingProofs()
@@ -126,8 +126,8 @@ struct ProviderOutageTests {
         #expect(try await world.row(device).status == .pending)
         world.clock.advance(-3 * 86_400)
         await world.service.settlePendingProofs()
-        // Since the clock fell back, the service has forgotten the counted rounds. It also does not postpone the retries for three
-        // days.
+        // The clock fell back, so the service has set its count of rounds back to 0. It also ignores the time of the next retry,
+        // which is three days ahead.
         world.clock.advance(3 * 86_400)
         for _ in 0..<Self.lastRounds { await world.service.settlePendingProofs() }
         #expect(try await world.row(device).status == .pending)

@@ -59,7 +59,7 @@ struct SchemeOneTests {
             try await world.verify(request.adding(header.uppercased(), request.header(header)))
         }
         let missing = request.with(header, nil)
-        // Without X-App-ID, the request belongs to no app, because the credential is for two.
+        // Without X-App-ID, the app is unknown: the credential is for two apps.
         try await expect(.invalidRequest) { try await world.verify(missing) }
         try await world.verify(request)
     }

@@ -5,7 +5,7 @@ import class Bytes.Locked
 
 @testable import AuthService
 
-/// A lock for the case that no service has the database open.
+/// Behaves as if no service has the database open.
 struct FreeLock: ServiceLock {
     func withoutService(_ change: () async throws -> Void) async throws -> Bool {
         try await change()
@@ -13,13 +13,14 @@ struct FreeLock: ServiceLock {
     }
 }
 
-/// A lock for the case that a service has the database open.
+/// Behaves as if a service has the database open.
 struct TakenLock: ServiceLock {
     func withoutService(_ change: () async throws -> Void) async throws -> Bool { false }
 }
 
-/// A service that started while a command changes the check values would continue with a key that is soon removed. So the command
-/// holds the lock.
+/// A command holds the service's lock while it changes the check values.
+///
+/// Otherwise, a service that starts meanwhile would continue with a key that is soon removed.
 @Suite struct `The service's lock` {
     /// A lock that records whether it is held.
     private final class WatchedLock: ServiceLock {

@@ -4,10 +4,10 @@ import Testing
 
 @testable import AuthService
 
-/// The signing keys under every order of commands.
+/// The signing keys under random orders of commands.
 struct SigningKeyRingTests {
     private static let start = UnixTime(1_780_272_000)
-    /// Seconds for which a token of a key may be valid, by the slowest clock.
+    /// The seconds for which a token may be valid on the slowest clock.
     private static let tokenLife: Int64 = 660
 
     /// The state of every key that ever existed, independent of the implementation.

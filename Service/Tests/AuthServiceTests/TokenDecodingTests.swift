@@ -88,7 +88,7 @@ struct TokenDecodingTests {
         let world = try await Self.world()
         try await expect(.invalidAttestation) { try await register(world) { $0.deviceLabels = [] } }
         try await expect(.invalidAttestation) { try await register(world) { $0.ageSeconds = 700 } }
-        // A token of a third authority.
+        // A token of a third authority, whose keys neither the app nor Google has.
         let other = try GoogleAuthority()
         try await expect(.invalidAttestation) { try await register(world, by: other) }
     }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import AuthService
 
-/// A start with another version of the service is an event.
+/// A start of the service with another version is recorded as an audit event.
 @Suite struct VersionRecordTests {
     private static func changes(_ world: World) async throws -> [[String?]] {
         try await world.audited(.serviceVersionChanged).reversed().map { event in

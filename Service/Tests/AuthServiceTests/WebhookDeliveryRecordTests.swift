@@ -7,7 +7,7 @@ import Testing
 
 /// The store keeps the latest attempts to deliver events, each with its answer.
 @Suite struct WebhookDeliveryRecordTests {
-    /// A receiver that gives the answers of the test, in order, and then 200.
+    /// A receiver that gives the answers in `answers`, in order, and then 200.
     private final class Receiver: WebhookTransport {
         let answers = Locked<[WebhookOutcome]>([])
         /// An action that runs once, before the next answer.
@@ -37,7 +37,7 @@ import Testing
         ).webhook
     }
 
-    /// Appends an event of the webhook, and returns its number.
+    /// Appends an event that the webhook delivers, and returns the event's number.
     @discardableResult private func append(_ device: DeviceID? = nil) async throws -> Int64 {
         try await world.stores.append(
             AuditEvent(

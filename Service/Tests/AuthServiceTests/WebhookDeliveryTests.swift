@@ -244,7 +244,7 @@ import Testing
         #expect(line.metadata["events"] == "\(archive.last - webhook.position)")
         #expect(receivers.delivered == ["device.registered"])
 
-        // Whoever asks for the whole log knows that a part is archived.
+        // A resend after 0 asks only for what the log still has, so it logs no second line.
         _ = try await webhooks.resend(webhook.id, after: 0, actor: "test")
         await deliveries.round()
         #expect(log.all.count == 1)

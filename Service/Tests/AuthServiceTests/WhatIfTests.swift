@@ -28,7 +28,7 @@ import Testing
             registeredAt: now - 1000)
     }
 
-    /// The findings as `stage outcome reason code`.
+    /// Each finding as a text of its stage, outcome, reason and code.
     private static func findings(
         _ device: DeviceRecord, _ members: [String: JSONValue] = [:], at now: UnixTime = now
     ) throws -> [String] {

@@ -28,7 +28,7 @@ private struct TestContext: VerificationRequestContext, RemoteAddressRequestCont
 @Suite struct VerificationMiddlewareTests {
     private static let device = "123e4567-e89b-42d3-a456-426614174000"
 
-    /// A service that gives this answer, and counts the questions.
+    /// A middleware whose service gives this answer, and the number of requests to the service.
     private struct Played: Sendable {
         let middleware: VerificationMiddleware<TestContext>
         let asked = Locked(0)

@@ -28,7 +28,7 @@ package enum LoopbackPort {
         throw PostgreSQLServer.Unusable(description: "there is no free port")
     }
 
-    /// A socket that has a port for itself; for port 0 the system chooses.
+    /// A socket that is bound to this port; for port 0, to a free one. Nil if another socket has the port.
     private static func bound(to port: Int) -> (descriptor: Int32, port: Int)? {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         var address = sockaddr_in()
@@ -41,7 +41,7 @@ package enum LoopbackPort {
                 bind(descriptor, $0, length) == 0 && getsockname(descriptor, $0, &length) == 0
             }
         }
-        // Only now: until here, another process's reservation refuses it.
+        // Set after `bind`: with `SO_REUSEADDR`, `bind` would succeed on a port that another process has reserved.
         var reuse: Int32 = 1
         guard isBound,
             setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &reuse, socklen_t(MemoryLayout<Int32>.size)) == 0

@@ -200,7 +200,7 @@ import Testing
             #expect(
                 try await server.administer("PUT", "/apps/com.example.play", admin, body: record).status == 200)
             #expect(try await kept() == secrets)
-            // A mask of no secret of the record is refused.
+            // A mask that stands for no secret of the record is refused.
             let text = record.text().replacing(/\(secret [0-9a-f]{16}\)/, with: "(secret 0000000000000000)")
             let foreign = try JSONValue(parsing: text, limits: .init(bytes: 1 << 20, depth: 16))
             let refused = try await server.administer("PUT", "/apps/com.example.play", admin, body: foreign)
@@ -285,7 +285,7 @@ import Testing
             #expect(refused.status == 403 && refused.code == "FORBIDDEN", "\(refused.text)")
             let path = "/apps/com.example.two"
             #expect(try await server.administer("PUT", path, admin, body: both).status == 200)
-            // A package that another administrator added remains.
+            // The record may keep a package that a credential for all apps added.
             #expect(try await server.administer("PUT", path, bound, body: both).status == 200)
         }
     }
@@ -517,7 +517,7 @@ import Testing
             #expect(refused.status == 403 && refused.code == "FORBIDDEN", "\(refused.text)")
             #expect(refused.json["message"]?.string?.contains("token_audiences") == true)
             #expect(try await put(admin, ["https://api.example.com", "com.example.second"]).status == 200)
-            // A backend whose audience is empty by mistake would accept such a token.
+            // A backend whose configured audience is empty by mistake would accept a token with an empty audience.
             for audience in ["", " ", "a\nb", "api "] as [JSONValue] {
                 let refused = try await put(admin, ["https://api.example.com", audience])
                 #expect(refused.status == 400 && refused.text.contains("an audience"), "\(refused.text)")

@@ -150,8 +150,8 @@ extension MemoryStores {
             let end = try #require(try await server.stores.link(at: nil)?.sequence) + AdminRoute.searchedEvents + 1
             await server.stores.skip(to: end)
             let path = "app_id=\(TestServer.appID)&code=device.revoked&before=\(end + 1)"
-            // Before the searched events, only an event of the other app is not older than `since`. It does not count, so the page
-            // is the last one.
+            // Of the events before the searched ones, only the other app's event is dated at `since` or later. So no further page
+            // can have an event of this app.
             #expect(try await Self.page("\(path)&since=\(since)", server, viewer).next == nil)
             #expect(try await Self.page("\(path)&since=\(start)", server, viewer).next != nil)
             #expect(try await Self.page(path, server, viewer).next != nil)
@@ -211,7 +211,7 @@ extension MemoryStores {
             #expect(await searches.asked.value)
             try await withThrowingTaskGroup(of: RawResponse.self) { group in
                 for _ in 1...QuestionQueue.maximum { group.addTask { try await search() } }
-                // The others wait, so the refused one returns first.
+                // The accepted searches wait, so the refused search returns first.
                 let refused = try #require(try await group.next())
                 #expect(refused.status == 429 && refused.value("retry-after") == "1", "\(refused.text)")
                 #expect(try await server.administer("GET", "/audit?limit=1", viewer).status == 200)

@@ -10,7 +10,7 @@ extension MemoryStores {
     fileprivate func makePending(_ id: DeviceID) { deviceRecords[id]?.status = .pending }
 }
 
-/// A device is searched by its id or by its hash in the log, in the apps of the credential.
+/// Searches for a device by its id, or by the hash that logs show, in the apps of the credential.
 @Suite struct DeviceSearchTests {
     private static let other = "com.example.other"
 
@@ -48,7 +48,7 @@ extension MemoryStores {
             let device = try await TestDevice.register(at: server)
             let bound = try await server.credential(.viewer, apps: [Self.other])
             let nobody = DeviceID(from: SystemRandom()).text
-            // If the search applied the limit of 1 before it removed foreign devices, the answer would name a next page.
+            // If the search applied the limit of 1 before it removed other apps' devices, the answer would name a next page.
             for rest in ["", "&limit=1", "&app_id=\(Self.other)", "&app_id=\(TestServer.appID)"] {
                 for (query, unknown) in zip(try Self.queries(device.id), try Self.queries(nobody)) {
                     let foreign = try await server.administer("GET", "/devices?\(query)\(rest)", bound)

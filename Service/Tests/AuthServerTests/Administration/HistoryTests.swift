@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    /// The series of an answer, without its counts, as one text each.
+    /// Each series of an answer as one text, without its counts.
     private func series(_ answer: RawResponse) -> [String] {
         (answer.json["series"]?.array ?? []).compactMap(\.object).map { one in
             one.members.compactMap { $0.name == "counts" ? nil : $0.value.string ?? $0.value.text() }
@@ -72,7 +72,7 @@ import Testing
             try await ask(device.question(at: server.clock.now - 1000))
             let path = Route.status.rawValue
             _ = try await server.send("GET", path, try device.headers("GET", path, at: server.clock.now))
-            // Anybody can send the name of an app that does not exist.
+            // Counted as `other`: anybody can send the name of an app that does not exist.
             _ = try await server.send(
                 "GET", path,
                 try device.headers("GET", path, at: server.clock.now).map {

@@ -34,8 +34,8 @@ import Testing
         }
     }
 
-    /// The browser sends a form of another site's page without a preflight, and with its cookies. The test also tries
-    /// `application/json`, which no form can send.
+    /// A browser sends the form of another site's page without a preflight request, and adds the cookies for this server. The
+    /// test also tries `application/json`, which no form can send.
     @Test func `a form of another site changes nothing`() async throws {
         try await TestServer.with { server in
             let device = try await TestDevice.register(at: server)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import AuthServer
 
-/// Every key of the table has its effect, and the documentation names it. A new key does not compile until it has a case here.
+/// Every key of the table has its effect, and the documentation names it. This file does not compile until a new key has a case.
 @Suite struct EveryKeyTests {
     /// A file that sets the key to a value other than its default, and the expected result.
     private struct Case {
@@ -155,7 +155,7 @@ import Testing
         }
         let configuration = try ServiceConfiguration(file: file)
         #expect(try example.holds(configuration))
-        // The default differs, so the example proves something.
+        // The check fails for the default, so it shows that the file was read.
         #expect(try !example.holds(ServiceConfiguration()))
         #expect(configuration.all.first { $0.key == key }?.origin == .file("c.yaml"))
     }

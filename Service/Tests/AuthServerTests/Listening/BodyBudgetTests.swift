@@ -76,8 +76,8 @@ import Testing
     ) async throws -> Int? {
         try await RawConnection.with(port: server.publicPort) { connection in
             try await connection.send(Array(announced.utf8) + spaces(50_000))
-            // Another large body that arrives now would use this one's room. The event loops serve their connections in turn:
-            // once these requests are answered, the server has read everything that was sent before them.
+            // Waits until the server has read this body, or another large body could take its room. The event loops serve their
+            // connections in turn: once these requests are answered, everything that was sent before them has been read.
             for _ in 0..<20 { _ = try await server.send("GET", Route.status.rawValue, [], body: []) }
             try await body()
             guard finishing else { return nil }
@@ -136,8 +136,8 @@ import Testing
                     let body = Array(chunked.utf8) + Self.spaces(50_000) + Array("\r\nnot a size\r\n".utf8)
                     #expect(try await RawConnection.exchange(port: port, body).status == 400)
                 case .noRoom:
-                    // Both requests finish, so that the next round has the whole budget. After closed connections, the server
-                    // would release their share with a delay.
+                    // Both requests finish, so that the next round has the whole budget. If their connections were closed instead,
+                    // the server would release their share with a delay.
                     let first = try await Self.partly(server, finishing: true) {
                         let second = try await Self.partly(server, finishing: true) {
                             try await Self.expect(503, server)

@@ -8,8 +8,7 @@ import Testing
 
 @testable import AuthServer
 
-/// A refusal that an operator's setting may cause is logged as a warning that names the received and the configured
-/// value.
+/// A refusal that a setting may cause is logged as a warning with the received and the configured value.
 @Suite struct SetUpWarningTests {
     /// The warnings about requests while the body runs.
     private func warnings(_ body: @Sendable (TestServer) async throws -> Void) async throws -> [String] {

@@ -10,7 +10,7 @@ struct ExpositionText {
     struct Family {
         let type: String
         let help: String
-        /// In the order of the text. `series` is the name with its labels.
+        /// The samples in the order of the text. `series` is the name with its labels.
         var samples: [(series: String, labels: [(name: String, value: String)], value: Double)] = []
     }
 

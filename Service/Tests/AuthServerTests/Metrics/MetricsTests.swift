@@ -164,7 +164,7 @@ import Testing
 
     @Test func `a signing key ends when its successor signs`() async throws {
         try await TestServer.with { server in
-            // The signing key and the standby key.
+            // Neither the signing key nor the standby key has an end yet.
             #expect(try await Self.keyExpiries(server) == [.infinity, .infinity])
             _ = try await server.service.signingKeys.rotate(actor: "test")
             // The new key is published for 360 s before it signs. Then the old key's tokens live 600 s, and clocks may be 60 s

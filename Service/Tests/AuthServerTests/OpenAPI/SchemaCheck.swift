@@ -1,6 +1,6 @@
 import StrictJSON
 
-/// Validates an example against its schema, by a part of JSON Schema 2020-12. Ignores other keywords, such as `maxLength`.
+/// Validates an example against its schema. Knows some keywords of JSON Schema 2020-12, and ignores others, such as `maxLength`.
 struct SchemaCheck {
     let schemas: JSONObject
 

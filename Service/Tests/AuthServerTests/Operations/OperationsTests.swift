@@ -157,7 +157,7 @@ import Testing
 
     @Test func `a clock that is behind is not ready`() async throws {
         try await TestServer.with { server in
-            // Appends more events than the readiness check itself, which may write those of the first signing keys.
+            // At least half of the newest events must be dated ahead. The check itself may append two, of new signing keys.
             for _ in 0..<3 {
                 try await server.all.audit.append(AuditEvent(.securityEvent, at: server.clock.now, actor: "test"))
             }

@@ -7,8 +7,8 @@ import Testing
 
 @testable import AuthServer
 
-/// Every code of the contract's table has its status. All codes but `INTERNAL_ERROR` are produced over HTTP. This file does not
-/// compile until it produces a new code.
+/// Every code of the contract's table has its status. All codes but `INTERNAL_ERROR` are produced over HTTP. If a code is added,
+/// this file does not compile until it produces that code.
 @Suite struct ErrorCodeTests {
     @Test(arguments: ErrorCode.allCases) func `every code is reachable`(code: ErrorCode) async throws {
         try await TestServer.with { server in
@@ -143,7 +143,7 @@ import Testing
                     "app_id": .string(app.text), "device_id": .string(phone.text), "new_public_key": .string(next),
                 ])
         case .rotationFailed:
-            // A rotation to the registered key is no rotation.
+            // A rotation to the current key is refused if no rotation happened before.
             return try await device.send(
                 .rotateKey, to: server,
                 body: [

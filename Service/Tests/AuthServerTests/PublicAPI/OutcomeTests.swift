@@ -6,7 +6,7 @@ import Testing
 
 @testable import AuthServer
 
-/// The consequences of an outcome, without a server.
+/// The response, the log line and the metrics of an outcome, without a server.
 @Suite struct OutcomeTests {
     private let frame = ResponseFrame(requestID: "id", now: UnixTime(1_709_312_345))
 

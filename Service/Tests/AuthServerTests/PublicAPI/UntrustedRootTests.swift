@@ -13,7 +13,7 @@ import Testing
 
 /// An attestation under an unknown root has its own metric and log line. Once an operator adds the root, it is accepted.
 @Suite struct UntrustedRootTests {
-    /// Registers an iPhone of this authority.
+    /// Registers an iPhone with an attestation by this authority.
     private func register(_ authority: AppleAuthority, at server: TestServer) async throws -> RawResponse {
         let key = P256.Signing.PrivateKey()
         let phone = AppleDevice(

@@ -75,7 +75,7 @@ struct TestDevice: Sendable {
         return try await server.send(route.method, route.rawValue, headers, body: body.map(\.bytes))
     }
 
-    /// The body of a question to `/verify` about a request that this device signed.
+    /// The body of a `/verify` request about a request that this device signed.
     func question(
         _ method: String = "POST", _ path: String = "/v1/pay", body: [UInt8] = Array("{}".utf8), at time: UnixTime,
         changing change: (inout [(String, String)]) -> Void = { _ in }

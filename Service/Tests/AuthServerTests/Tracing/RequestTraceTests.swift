@@ -65,7 +65,7 @@ import Tracing
         #expect(text.contains(#""key":"service.name","value":{"stringValue":"synheart-auth"}"#))
     }
 
-    /// The values that no span may contain.
+    /// Values of a request for the checks of its spans. No span may contain the values of `all`.
     private actor Secrets {
         private(set) var device = ""
         private(set) var requestID = ""

@@ -5,9 +5,9 @@ import Testing
 /// Changes to a backup by an attacker who can write it and does not know its key.
 struct BackupAttackTests {
     private let key: ServiceKey
-    /// One frame.
+    /// A backup of one frame.
     private let small: [UInt8]
-    /// Four frames; the last one is short.
+    /// A backup of four frames. The last frame is short.
     private let large: [UInt8]
 
     init() throws {
@@ -23,7 +23,7 @@ struct BackupAttackTests {
 
     private func isRefused(_ bytes: [UInt8]) -> Bool { BackupSample.refusal(bytes, key: key) != nil }
 
-    /// The first line with its end, and the frames.
+    /// Splits a backup into its first line, with the line end, and its frames.
     private func parts(_ backup: [UInt8]) throws -> (header: [UInt8], frames: [[UInt8]]) {
         let end = try #require(backup.firstIndex(of: UInt8(ascii: "\n"))) + 1
         let size = BackupFrame.size + BackupFrame.tagSize

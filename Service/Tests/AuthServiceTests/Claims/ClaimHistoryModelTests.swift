@@ -6,9 +6,9 @@ import Testing
 /// The history in a minimal store, compared with a model that knows the true time and every claim that was ever taken.
 ///
 /// Clocks jump and fall back, claims are purged, the machine loses power, and all claims are lost. A request is accepted only if
-/// every claim that may have been taken for it is known. It is refused only after a recent incident, or after one near its date.
+/// every claim that may have been taken for it is known. It is refused only if an incident was recent, or near the request's date.
 struct ClaimHistoryModelTests {
-    /// A store that keeps its claims in a dictionary, and asks its history.
+    /// A store that keeps its claims in a dictionary, and asks its history whether to refuse a request.
     private struct Store {
         /// The data that survive a loss of power.
         struct Disk {
@@ -21,10 +21,10 @@ struct ClaimHistoryModelTests {
         private var claims: [Int: Int64] = [:]
         private var history = ClaimHistory()
         private var disk = Disk()
-        /// The note, stored elsewhere for a loss of the disk: the reading until which claims are made, and the losses.
+        /// Survives a loss of the disk. No claim was made after the reading `until`. If all claims are lost, `loss` applies.
         private(set) var note = (until: Int64(0), loss: HistoryLoss())
 
-        /// Brings everything to the disk.
+        /// Writes everything to the disk.
         mutating func synchronize() {
             disk = Disk(claims: claims, history: history, reading: history.latestReading ?? .min)
         }
@@ -101,7 +101,7 @@ struct ClaimHistoryModelTests {
             makeNote(at: now)
         }
 
-        /// Loses the disk, and continues with the note that a backup has.
+        /// Loses the disk, and continues with the note of a backup.
         mutating func restore(_ backup: (until: Int64, loss: HistoryLoss), now: Int64, monotonic: Int64) {
             note = backup
             loseDisk(nil, now: now, monotonic: monotonic, isRestored: true)
@@ -126,10 +126,10 @@ struct ClaimHistoryModelTests {
         var (claimed, refused, replays) = (0, 0, 0)
         var story: [String] = []
         private var copy: Store.Disk?
-        /// The note that a backup has.
+        /// The note in the last backup.
         private var backup: (until: Int64, loss: HistoryLoss)?
-        /// The readings around which the loss of the last restore is known, the true time of the last of them, and the clock's
-        /// smallest distance from the monotonic clock since then.
+        /// The last restore: the readings near which the store refuses requests, the true time of the last of them, and the
+        /// smallest difference between the clock and the monotonic clock since then.
         private var restored: (at: Int64, readings: [Int64], distance: Int64)?
         /// The number of requests that were accepted before the last restore.
         private var lostCount = 0
@@ -172,7 +172,7 @@ struct ClaimHistoryModelTests {
             pass(.random(in: 1...90, using: &numbers))
             monotonic = 5
             store.losePower(now: wall, monotonic: 5)
-            // The copy's readings are not of this boot.
+            // The copy is dropped, because its monotonic readings are of the previous boot.
             copy = nil
             happen("the machine is back")
         }
@@ -243,8 +243,8 @@ struct ClaimHistoryModelTests {
             }
         }
 
-        /// Whether a request may be accepted twice: the lost store had accepted it, and its date is near none of the readings
-        /// around which the loss is known. Nothing in the machine says that it was accepted.
+        /// Whether a request may be accepted twice: the lost store had accepted it, and its date is near none of the readings in
+        /// `restored`. Nothing on the machine shows that it was accepted.
         private func isUnknown(_ number: Int) -> Bool {
             guard number < lostCount, let restored else { return false }
             return !restored.readings.contains {
@@ -296,8 +296,8 @@ struct ClaimHistoryModelTests {
         }
     }
 
-    // 619: the claims are lost, and the clock falls back by twelve minutes.
-    // 269: the clock is ahead by five minutes, falls back, is ahead by an hour, and falls back again.
+    // Seed 619: the claims are lost, and the clock falls back by twelve minutes.
+    // Seed 269: the clock is ahead by five minutes, falls back, is ahead by an hour, and falls back again.
     @Test(arguments: sample(1...200) + [269, 619] as [UInt64])
     func `a request is accepted only if every claim that may have been taken for it is known`(_ seed: UInt64) {
         var model = Model(seed: seed)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import AuthService
 
-/// The sentences of the protocol's *Replay* and *Loss of history* about a store's knowledge.
+/// The rules of the protocol's *Replay* and *Loss of history* for the requests that a store refuses.
 struct ClaimHistoryTests {
     private var history = ClaimHistory()
     private let year: Int64 = 31_536_000
@@ -44,7 +44,7 @@ struct ClaimHistoryTests {
         _ window: Int64, _ last: Int64
     ) {
         history.loseAll(around: UnixTime(10_000))
-        // The claims of dates before 9340 have expired and are gone too, so they must not seem free if the clock falls back.
+        // The claims of dates before 9340 have expired and are gone too. If the clock falls back, these dates must be refused.
         #expect(refusal(9339, window: window) == .expired)
         #expect(refusal(9340, window: window) == .historyLost(retryAfter: last - 9340 + 1))
         #expect(refusal(last, window: window) == .historyLost(retryAfter: 1))
@@ -120,17 +120,17 @@ struct ClaimHistoryTests {
         _ = history.read(10_002, monotonic: 2)
         #expect(refusal(10_002) == nil && refusal(10_303) == nil)
         #expect(refusal(19_339) == nil && refusal(19_340) != nil && refusal(20_060) != nil && refusal(20_061) == nil)
-        // A claim is kept if it expires by `latestKept`, as every claim does that is dated by the correct clock.
+        // A claim is kept if it expires no later than `latestKept`. No claim that is dated by the correct clock expires later.
         #expect(ClaimHistory.latestKept(now: 10_002) >= 10_002 + ReplayClaim.longestLife)
     }
 
     @Test mutating func `a second wrong reading that purges claims of the first refuses their dates`() {
-        // Briefly ahead by 300 s: the claims made then are kept.
+        // The clock is briefly ahead by 300 s. The claims made then are kept.
         _ = history.read(10_000, monotonic: 0)
         _ = history.read(10_300, monotonic: 0)
         _ = history.read(10_001, monotonic: 1)
         #expect(refusal(10_590, at: 10_300, window: 300) == nil)
-        // Ahead by an hour: the claims are purged.
+        // The clock is ahead by an hour. The claims are purged.
         _ = history.read(13_602, monotonic: 2)
         history.purged(to: UnixTime(10_590 + 660))
         _ = history.read(10_303, monotonic: 303)
@@ -206,7 +206,7 @@ struct ClaimHistoryTests {
     @Test mutating func `readings that a later summary lacks were wrong, and are refused if all claims are lost`() {
         history.recall(10_000, monotonic: 0)
         history.recall(10_600, monotonic: 1)
-        // The fall was found while the store was opened, so only the summary has it.
+        // The store noticed the clock's fall from 10,600 while it was opened, so only the summary shows the fall.
         var clock = ClockHistory()
         for reading in [10_000, 10_002] as [Int64] { _ = clock.note(reading, monotonic: reading - 10_000) }
         history.resume(clock)
@@ -229,7 +229,7 @@ struct ClaimHistoryTests {
         var lost = history.startingOver(after: [], now: 11_801, monotonic: 0, isRestored: false)
         #expect(refusal(10_000, at: 10_100, in: lost) == .expired)
         _ = lost.read(11_102, monotonic: 1)
-        // The fall refuses the dates before the earliest one that the loss itself refuses. In `far`, the loss refuses much later
+        // The clock's fall refuses the dates before those that the loss itself refuses. In `far`, the loss refuses much later
         // dates, so the fall refuses all dates that may have been accepted: those up to 300 s ahead.
         for date: Int64 in [10_443, 11_140] { #expect(refusal(date, at: 11_102, in: lost) != nil, "\(date)") }
         var far = history.startingOver(after: [], now: 51_801, monotonic: 0, isRestored: false)
@@ -249,7 +249,7 @@ struct ClaimHistoryTests {
         }
         for date: Int64 in [12_261, 29_339, 30_161] { #expect(refusal(date, in: lost) == nil, "\(date)") }
         #expect(lost.latestReading == 12_200 && lost.purgedTo == 12_200)
-        // The clock was always ahead by 2,400 s. Its readings are refused until the correct time has passed them.
+        // The clock was always ahead by 2,400 s. The dates of its readings are refused until the correct time has passed them.
         _ = lost.read(9800, monotonic: 2200)
         for date: Int64 in [9801, 11_000, 12_260] { #expect(refusal(date, in: lost) != nil, "\(date)") }
         #expect(refusal(12_261, in: lost) == nil)
@@ -353,7 +353,7 @@ struct ClaimHistoryTests {
         }
         #expect(mustBeDurable(at: 10_000) == isDurable)
         _ = history.read(10_000, monotonic: 0)
-        // The clock stepped back a little, and the latest reading applies.
+        // The clock steps back by 3 s. The latest reading still applies.
         #expect(mustBeDurable(at: 9997) == isDurable)
     }
 

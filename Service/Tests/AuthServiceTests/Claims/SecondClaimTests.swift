@@ -18,8 +18,8 @@ struct SecondClaimTests {
         #expect(latest < SecondClaim.settling)
     }
 
-    /// Each date that the whole loss refuses is refused or looked up. Dates that it does not refuse with the widest window
-    /// are neither.
+    /// Each date that the whole loss refuses is refused or looked up. A date that the whole loss does not refuse, even with the
+    /// widest window, is neither refused nor looked up.
     @Test(arguments: 1...30 as ClosedRange<UInt64>)
     func `a shortened loss leaves no date of its intervals to Redis alone`(_ seed: UInt64) {
         var numbers = SeededNumbers(seed: seed)
@@ -37,7 +37,7 @@ struct SecondClaimTests {
                 loss.retryAfter(timestamp: timestamp, futureWindow: window) != nil
             }
             let isCovered = isRefused(refused, window) || lookedUp.contains(timestamp)
-            // A date that only a wider window reaches may be free if the end does not shorten its interval.
+            // A date that only a wider window reaches may be neither refused nor looked up, if the end does not shorten its interval.
             if isRefused(whole, window) { #expect(isCovered, "\(date)") }
             if date <= end { #expect(isRefused(refused, window) == isRefused(whole, window), "\(date)") }
             if isCovered { #expect(isRefused(whole, 300), "\(date)") }

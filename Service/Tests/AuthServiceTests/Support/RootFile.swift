@@ -5,19 +5,19 @@ import Foundation
 import SwiftASN1
 import X509
 
-/// A certificate for the files of `providers.apple_roots` and its siblings.
+/// A certificate for the files of `providers.apple_roots`, `apple_receipt_roots` and `google_roots`.
 struct RootFile {
     var organization = "Example"
     var isAuthority = true
     var maySignCertificates = true
     var hasSubject = true
-    /// The largest number of intermediates below it; nil: any.
+    /// The largest number of intermediates below the certificate; nil: any number.
     var pathLength: Int?
     var hasUnknownCriticalExtension = false
     /// The life, in days from the start of the world's clock.
     var days = -1.0...3650.0
     var key = Certificate.PrivateKey(P384.Signing.PrivateKey())
-    /// The key that signs it, and the name of the issuer if it is not the subject; nil: self-signed.
+    /// The key that signs the certificate, and the issuer's name; a nil name: the certificate's own subject. Nil: self-signed.
     var issuer: (key: Certificate.PrivateKey, name: String?)?
 
     /// The certificate in PEM.

@@ -113,7 +113,7 @@ struct SentRequest: Sendable {
     var body: VerifyRequest.Body
     var address: ClientAddress
 
-    /// The question to `/verify` about this request.
+    /// The body of a `/verify` request about this request.
     func described(id: String? = nil, for audience: String? = nil) -> VerifyRequest {
         VerifyRequest(
             method: method, scheme: scheme, authority: authority, path: path, query: query, headers: headers,

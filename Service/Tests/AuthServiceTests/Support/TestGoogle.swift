@@ -6,8 +6,9 @@ import Foundation
 import PlayIntegrity
 import StrictJSON
 
-/// A Google that decodes tokens, or does not answer. Unless `decodesTokens(of:)` was called, a token is its own verdict, base64url
-/// without a dot, like standard tokens.
+/// Stands in for Google: decodes tokens, or does not answer.
+///
+/// Unless `decodesTokens(of:)` was called, a token is its verdict in base64url, without a dot, like a standard token.
 final class TestGoogle: EvidenceProviders, @unchecked Sendable {
     // Unchecked: the lock guards all variables.
     private let lock = NSLock()

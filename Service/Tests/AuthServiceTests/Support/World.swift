@@ -49,7 +49,7 @@ struct World {
         self.settings = settings
         limits = sharesLimits ? SharedLimits(stores, clock: clock) : nil
         service = try Self.node(stores, clock, random, google, origin: origin, others: others, settings, limits)
-        // Not in the store: the second app does not exist yet.
+        // The credential is not in the store, because its second app does not exist yet.
         let apps: Set<AppID> = [try AppID(Self.appID), try AppID("com.example.other")]
         credential = Credential(
             id: "backend", name: "backend", role: .service, scope: .apps(apps), secretHash: [], createdAt: Self.start,

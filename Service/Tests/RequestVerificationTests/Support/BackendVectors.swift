@@ -73,7 +73,7 @@ enum BackendVectors {
         }
     }
 
-    /// The request of the `answers`.
+    /// The request that the service answers in the cases of `answers`.
     static func signedRequest() throws -> ReceivedRequest { try request(document().object("request")) }
 
     /// A request of this device that only looks signed.
