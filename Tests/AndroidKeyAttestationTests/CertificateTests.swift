@@ -235,7 +235,7 @@ struct CertificateNameTests {
         #expect(try name().description == "")
     }
 
-    @Test("an attribute that stands twice has no only value, and one that is no text has none")
+    @Test("an attribute that is repeated or not text has no value")
     func onlyValues() throws {
         let (one, other) = (DERWriter.utf8String("a"), DERWriter.printableString("b"))
         #expect(try name((3, one)).onlyValue(of: CertificateName.commonName) == "a")
@@ -245,7 +245,7 @@ struct CertificateNameTests {
         #expect(try name((3, one), (3, other)).values(of: CertificateName.commonName) == ["a", "b"])
     }
 
-    @Test("an attribute is a type and a value: others are none")
+    @Test("an attribute without exactly a type and a value is skipped")
     func oddAttributes() throws {
         let type = DERWriter.objectIdentifier([2, 5, 4, 3])
         for elements in [[type], [type, DERWriter.utf8String("a"), DERWriter.null], [DERWriter.null, type]] {
@@ -363,7 +363,7 @@ struct PolicyFormTests {
         #expect(KeyAttestationPolicy.digest("") == nil && KeyAttestationPolicy.digest("=") == nil)
     }
 
-    @Test("an application is held to what the policy names of it, and to nothing else")
+    @Test("only the application properties that the policy names are checked")
     func applications() throws {
         var fixture = try Fixture()
         let (packages, digests) = (fixture.policy.packages, fixture.policy.certificateDigests)

@@ -189,7 +189,7 @@ struct RefusalTests {
             } == nil)
     }
 
-    @Test("the root a second time does not make a factory's of an expired chain that was provisioned remotely")
+    @Test("a repeated root does not make an expired, remotely provisioned chain pass as a factory chain")
     func repeatedRoot() throws {
         let fixture = try Fixture()
         let past = (Fixture.time - 2 * 86_400)...(Fixture.time - 86_400)
@@ -264,7 +264,7 @@ struct RefusalTests {
         }
     }
 
-    @Test("a StrongBox that only the leaf speaks of")
+    @Test("a StrongBox level that only the leaf claims is refused")
     func strongBox() throws {
         var fixture = try Fixture()
         fixture.policy.minimumSecurityLevel = .strongBox
@@ -338,7 +338,7 @@ struct StatusListTests {
         return try fixture.code { $0.serialNumbers = [1: serial] }
     }
 
-    @Test("REVOKED and SUSPENDED both refuse, and so does a word to come")
+    @Test("REVOKED, SUSPENDED and unknown statuses refuse a chain")
     func states() throws {
         func list(_ status: String) -> String {
             #"{"entries": {"c35747a084470c3135aeefe2b8d40cd6": {"status": "\#(status)"}}}"#
@@ -381,7 +381,7 @@ struct StatusListTests {
     }
 
     @Test(
-        "a list that cannot be read is none, not half of one",
+        "an unreadable status list is refused as a whole",
         arguments: [
             "", "[]", "{}", #"{"entries": []}"#, #"{"entries": {"xyz": {"status": "REVOKED"}}}"#,
             #"{"entries": {"1": {}}}"#, #"{"entries": {"1": "REVOKED"}}"#,

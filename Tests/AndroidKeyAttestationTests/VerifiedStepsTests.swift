@@ -48,7 +48,7 @@ struct VerifiedStepsTests {
         return changed
     }
 
-    @Test("authorities enter, and attestation certificates of factories; leaves and keys of one device do not")
+    @Test("the cache stores authorities and factory attestation certificates, but not leaves or keys of one device")
     func entries() throws {
         for (encodings, count) in [
             (try factory(), 3), (try factory(includesRoot: false), 2), (try remote(), 3),
@@ -246,7 +246,7 @@ struct VerifiedStepsTests {
         #expect(!steps.contains(step(-1)))
     }
 
-    @Test("what is used stays, what is not goes")
+    @Test("the cache evicts unused entries first")
     func recentUse() throws {
         let certificate = try AttestationCertificate(der: try #require(try factory().last))
         func step(_ number: UInt8) -> SignatureStep { SignatureStep(of: certificate, issuerKeyDigest: [number]) }

@@ -225,7 +225,7 @@ struct BoundaryTests {
         }
     }
 
-    @Test("a verdict without a package is of none of ours")
+    @Test("a verdict without a package name is refused")
     func namelessPackages() throws {
         func code(_ text: String) throws -> PlayIntegrityError.Code? {
             let payload = try JSONValue(parsing: text).object ?? JSONObject()

@@ -60,7 +60,7 @@ struct TokenVectorTests {
         #expect(refusal { _ = try vector.verify(with: [other]) } == .keyUnwrapFailed)
     }
 
-    @Test("of several failures the one that got furthest is told")
+    @Test("of several failures, the one at the latest step is reported")
     func furthestFailure() throws {
         let other = try ResponseKeys(
             decryptionKey: Data(repeating: 7, count: 32).base64EncodedString(),

@@ -116,7 +116,7 @@ struct VerdictTests {
         #expect(refusal { _ = try IntegrityToken("") } == .tokenMalformed)
     }
 
-    @Test("Google may have a verdict where no key opens a token, and not where one opened a token that is no good")
+    @Test("Google's verdict is accepted only if no key opens the token")
     func leftToGoogle() {
         func left(_ code: PlayIntegrityError.Code) -> Bool {
             DecodeOutcome.refused(PlayIntegrityError(code, .decryption, "")).mayBeDecodedByGoogle

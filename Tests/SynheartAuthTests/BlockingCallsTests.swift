@@ -237,7 +237,7 @@ import Testing
             (.createKey, true), (.deleteKey, true), (.writeRecord, true), (.removeRecord, true), (.loadKey, false),
             (.sign, false), (.readRecord, false), (.setRecordAside, false), (.lockRecord, false), (.attest, false),
         ] as [(BlockingCall, Bool)])
-    func `an abandoned change is waited for, and an abandoned look is not`(
+    func `later calls wait for an abandoned change, not for an abandoned read`(
         kind: BlockingCall, isChange: Bool
     )
         async throws

@@ -30,7 +30,7 @@
         }
 
         @Test(
-            "a request that would be sent otherwise is not sent",
+            "a request that libcurl would change is not sent",
             arguments: [
                 ("GET", "http://127.0.0.1:1/", [1]), ("head", "http://127.0.0.1:1/", [1]),
                 ("GET /a HTTP/1.1\r\nX: y\r\n\r\nGET", "http://127.0.0.1:1/", []), ("", "http://127.0.0.1:1/", []),

@@ -26,7 +26,7 @@ import Testing
         try await sdk.registerDevice(appID: Phone.app)
     }
 
-    @Test func `a token request of before a reset answers no call after it`() async throws {
+    @Test func `a token request sent before a reset answers no later call`() async throws {
         let (phone, sdk, held) = try await registered(holding: Route.token.rawValue)
         let before = Task { try await sdk.deviceToken(appID: Phone.app).token }
         try await eventually { await held.waiting == 1 }

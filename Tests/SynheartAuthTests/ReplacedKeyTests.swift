@@ -119,8 +119,9 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `a refused signature that no rotation explains is a verdict, and a second one too`(rotates: Bool) async throws
-    {
+    func `a refused signature is a verdict if no rotation explains it, or if a second one is refused`(
+        rotates: Bool
+    ) async throws {
         let (phone, sdk) = rotates ? try await unanswered() : try await registered()
         await phone.service.refuse(.token, .invalidSignature, times: 3)
         let error = await expectError(.server("INVALID_SIGNATURE")) { try await sdk.deviceToken(appID: Phone.app) }

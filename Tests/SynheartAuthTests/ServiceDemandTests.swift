@@ -529,7 +529,7 @@ import Testing
 
     // MARK: Moving, gateways, large answers
 
-    @Test("a record of an earlier origin moves along, once and for all")
+    @Test("a record of an alias origin is moved to the new origin once")
     func aliases() async throws {
         let (phone, _, id) = try await registered()
         let old = try RequestOrigin(FakeService.origin)

@@ -219,7 +219,7 @@ import Testing
         #expect(try !RotationSchedule.isDue(phone.record(), at: now))
     }
 
-    @Test func `a key is due once the service demands it, and only of an active identity with a time`() throws {
+    @Test func `a demanded rotation is due only for an active identity with a registration time`() throws {
         var record = IdentityRecord(appID: try AppID(Phone.app))
         record.identity = .active
         record.deviceID = try DeviceID("00000000-0000-4000-8000-000000000000")

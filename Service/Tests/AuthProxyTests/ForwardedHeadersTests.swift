@@ -29,7 +29,7 @@ import Testing
         #expect(found.values("X-Synheart-Verified-Device") == ["device"])
     }
 
-    @Test func `what concerns one connection is removed`() throws {
+    @Test func `hop-by-hop headers are removed`() throws {
         let found = try forwarded([
             ("Connection", "keep-alive, X-Own"), ("Keep-Alive", "5"), ("X-Own", "1"),
             ("Proxy-Authorization", "Basic x"),
@@ -71,7 +71,7 @@ import Testing
         #expect(!found.contains("Forwarded") && !found.contains("X_Forwarded_Host"))
     }
 
-    @Test func `a trusted proxy's word passes, and the proxy is added to the way`() throws {
+    @Test func `a trusted proxy's forwarding headers are kept, and its address is appended`() throws {
         let found = try forwarded(
             [
                 ("X-Forwarded-For", "203.0.113.9"), ("X-Forwarded-Proto", "https"),

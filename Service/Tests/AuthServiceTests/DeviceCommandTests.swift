@@ -82,7 +82,7 @@ struct DeviceCommandTests {
         }
     }
 
-    @Test("a client may have lost its answer for a week")
+    @Test("an unused device may be registered again for a week")
     func lostAnswer() throws {
         func replaced(after age: Int64, _ change: (inout DeviceRecord) -> Void = { _ in }) throws -> Bool {
             let device = try Self.device(registeredAt: Self.now - age) {
@@ -103,7 +103,7 @@ struct DeviceCommandTests {
     // MARK: Waiting devices
 
     @Test(
-        "what settles a waiting device changes no other one",
+        "a command for pending devices changes no device in another state",
         arguments: [DeviceStatus.registered, .rejected, .revoked, .deregistered])
     func settledBefore(status: DeviceStatus) throws {
         let device = try Self.device { $0.status = status }

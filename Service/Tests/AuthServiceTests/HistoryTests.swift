@@ -74,7 +74,7 @@ struct HistoryTests {
     }
 
     @Test(arguments: [nil, "", "1 2", "1.0\n", "é", String(repeating: "1", count: 65)] as [String?])
-    func `a text that is no version of an app is none`(text: String?) {
+    func `a malformed app version is treated as absent`(text: String?) {
         #expect(AppVersion.bounded(text) == nil)
         #expect(AppVersion.bounded("1.2.3-beta+4") == "1.2.3-beta+4")
     }

@@ -197,7 +197,7 @@ struct TokenTests {
         await #expect(throws: ContractError.self) { try await world.service.apps.add(fourth, actor: "test") }
     }
 
-    @Test("no token is issued for another app, also if its record was added at the same time")
+    @Test("no token names another app as audience, even if that app was added concurrently")
     func audienceThatBecameAnApp() async throws {
         let world = try await World(["signature": ["token_audiences": ["com.example.third"]]])
         let device = try await world.device()

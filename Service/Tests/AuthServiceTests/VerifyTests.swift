@@ -314,7 +314,9 @@ struct VerifyTests {
         try await world.verify(device)
     }
 
-    @Test("they are pending even if the switch failed half-way, and a second switch repairs the rows")
+    @Test(
+        "devices admitted under observation are pending even if the switch failed half-way, and a second switch repairs the rows"
+    )
     func switchFails() async throws {
         let manual: [String: JSONValue] = ["registration": ["approval": "manual"]]
         let world = try await World(manual.merging(["mode": "observe"]) { $1 })

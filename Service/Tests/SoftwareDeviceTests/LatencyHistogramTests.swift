@@ -62,7 +62,7 @@ import Testing
         #expect(histogram.percentile(1) > .seconds(3600))
     }
 
-    @Test func `two together are as one`() {
+    @Test func `two merged histograms equal one histogram of all values`() {
         var first = histogram([1, 200, 30_000])
         first.add(histogram([5, 4_000_000]))
         #expect(first == histogram([1, 5, 200, 30_000, 4_000_000]))

@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    @Test func `a damaged key of tokens costs its own tokens alone, and is revoked`() async throws {
+    @Test func `a damaged signing key affects only its own tokens, and can be revoked`() async throws {
         try await TestServer.with { server in
             _ = try await server.service.signingKeys.keySet()
             let keys = try await server.all.signingKeys.signingKeys()

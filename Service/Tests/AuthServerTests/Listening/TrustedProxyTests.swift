@@ -24,7 +24,9 @@ import Testing
         ("::ffff:10.0.0.1", ["::ffff:198.51.100.1"], "198.51.100.1"),
         ("10.0.0.1", [" \t198.51.100.1 "], "198.51.100.1"),
         ("10.0.0.1", ["198.51.100.256"], "10.0.0.1"), ("10.0.0.1", ["0x7f.1"], "10.0.0.1"),
-    ]) func `the client is the nearest that no proxy is`(peer: String, forwarded: [String], expected: String) throws {
+    ]) func `the client is the last forwarded address that is not a trusted proxy`(
+        peer: String, forwarded: [String], expected: String
+    ) throws {
         let proxies = try TrustedProxies(["10.0.0.0/8", "fd00::/8"])
         let client = proxies.client(of: try #require(IPAddress(peer)), forwardedFor: forwarded)
         #expect(client.description == expected)
@@ -36,14 +38,15 @@ import Testing
         ("192.0.2.128/25", "192.0.2.127", false), ("192.0.2.128/25", "192.0.2.200", true),
         ("2001:db8::/33", "2001:db8:7fff::1", true), ("2001:db8::/33", "2001:db8:8000::1", false),
         ("::/0", "::1", true),
-    ]) func `a network holds what begins as it does`(network: String, address: String, isInside: Bool) throws {
+    ]) func `a network contains the addresses with its prefix`(network: String, address: String, isInside: Bool) throws
+    {
         #expect(try TrustedProxies([network]).contain(try #require(IPAddress(address))) == isInside)
     }
 
     @Test(arguments: [
         ("198.51.100.1", "198.51.100.1"), ("::ffff:198.51.100.1", "198.51.100.1"), ("2001:db8::1", "2001:db8::1"),
     ])
-    func `a sockets address is that of its text`(socket: String, text: String) throws {
+    func `a socket address equals its parsed text`(socket: String, text: String) throws {
         let address = IPAddress(try SocketAddress(ipAddress: socket, port: 443))
         #expect(address == IPAddress(text))
         #expect(address?.description == text)

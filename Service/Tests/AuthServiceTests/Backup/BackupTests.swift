@@ -107,7 +107,7 @@ struct BackupTests {
         arguments: [
             ["apps", "a"], ["apps", "a", 1], ["apps", "a", .null], ["apps", "a", "b", "c"], ["nothing", "a"], [], [1],
             ["signing_keys", "k", "not base64", 1, .null], ["signing_keys", "k", "AQI=", "1", .null], "apps", .null,
-        ] as [JSONValue]) func `a row of another form is refused`(_ line: JSONValue) throws
+        ] as [JSONValue]) func `a malformed row is refused`(_ line: JSONValue) throws
     {
         var sample = try BackupSample(key: key)
         try sample.writer.add(line: line)

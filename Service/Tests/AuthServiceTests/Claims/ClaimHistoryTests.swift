@@ -283,7 +283,7 @@ struct ClaimHistoryTests {
     }
 
     @Test(arguments: [(10_960, true), (10_961, false)] as [(Int64, Bool)])
-    func `that is soon while a request of before the restore may be fresh`(_ last: Int64, _ isSoon: Bool) {
+    func `a step is soon after a restore while a request from before it may be fresh`(_ last: Int64, _ isSoon: Bool) {
         var restored = restored()
         _ = restored.read(last, monotonic: last - 10_000)
         _ = restored.read(20_000, monotonic: last - 10_000)
@@ -311,7 +311,7 @@ struct ClaimHistoryTests {
         #expect(areLost([13_600], in: restored) == [true])
     }
 
-    @Test func `damage soon after a restore keeps its reading`() {
+    @Test func `damage soon after a restore keeps the restore's reading`() {
         let again = restored().startingOver(after: [10_010], now: 10_020, monotonic: 20, isRestored: false)
         #expect(again.restoredAt == 10_000)
     }
@@ -345,7 +345,7 @@ struct ClaimHistoryTests {
     }
 
     @Test(arguments: [(9999, false), (9998, true), (Int64.min, true), (10_010, false)] as [(Int64, Bool)])
-    mutating func `so is a claim at a reading more than a second ahead of the one on the disk`(
+    mutating func `a claim is durable before the answer if its reading is over a second ahead of the disk's`(
         _ durable: Int64, _ isDurable: Bool
     ) {
         func mustBeDurable(at now: Int64) -> Bool {

@@ -13,14 +13,14 @@ struct ClockHistoryTests {
         clock.note(1_000_000 + seconds + error, monotonic: 50 + seconds)
     }
 
-    @Test mutating func `a clock that goes with the monotonic clock is steady`() {
+    @Test mutating func `a clock that keeps pace with the monotonic clock is steady`() {
         for second in Int64(0)..<100 { #expect(note(second * 77) == .steady) }
         #expect(clock.latest == Int64(1_000_000 + 99 * 77))
         #expect(clock.stretches.count == 1)
     }
 
     @Test(arguments: [(5, false), (6, true)])
-    mutating func `a jump ahead of more than five seconds is one`(_ jump: Int64, _ isOne: Bool) {
+    mutating func `a clock that steps ahead by more than five seconds has jumped`(_ jump: Int64, _ isOne: Bool) {
         _ = note(0)
         #expect((note(1, error: jump) == .ahead) == isOne)
     }
@@ -86,7 +86,7 @@ struct ClockHistoryTests {
         #expect(clock.summary.map(\.wall) == [1_000_000, 1_000_010, 1_000_111])
     }
 
-    @Test mutating func `a later history lacks each stretch of which one second is not in a stretch of its own`() {
+    @Test mutating func `a stretch that a later history does not cover completely counts as missing`() {
         for second in [0, 10] as [Int64] { _ = note(second) }
         for second in [11, 20] as [Int64] { _ = note(second, error: 100) }
         #expect(clock.readings(missingIn: clock).isEmpty)
