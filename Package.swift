@@ -2,8 +2,8 @@
 import PackageDescription
 
 // The libraries for apps and verifiers. The service is a separate package in Service/, so that an app does not resolve a server's
-// dependencies. One room per target; dependencies go down only (CONTRIBUTING.md has the map). CI sets SYNHEART_AUTH_STRICT so
-// that warnings are errors there and a newer compiler does not break a user's build.
+// dependencies. A room is one target with its tests. It depends only on rooms of lower layers (CONTRIBUTING.md has the map). CI
+// sets SYNHEART_AUTH_STRICT: warnings are errors there only, so that a newer compiler does not break a user's build.
 let strict = Context.environment["SYNHEART_AUTH_STRICT"] != nil
 
 let settings: [SwiftSetting] =
@@ -79,7 +79,7 @@ let package = Package(
         // Encodings and tools that every room shares: base64, hexadecimal, times, PEM, DER, locks.
         room("Bytes"),
 
-        // Small readers, each a total function: bytes in, value or a located error out.
+        // Small parsers. Each returns a value or an error with its position, for every input.
         room("StrictJSON", ["Bytes"], testResources: [.copy("Vectors")]),
         room("CBOR", testResources: [.copy("Vectors")]),
         room("LenientDER", ["Bytes"], tests: ["TestHelpers", asn1]),

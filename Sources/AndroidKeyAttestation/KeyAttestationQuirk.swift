@@ -37,7 +37,7 @@ extension KeyAttestationQuirk: CustomStringConvertible {
     }
 }
 
-/// Collects quirks, and adds to those of the DER parser the name of the field in which they were found.
+/// Collects quirks. To those of the DER parser, `take(as:)` adds the name of the field in which they were found.
 struct QuirkCollector {
     var quirks: [DERQuirk] = []
     private(set) var found: [String] = []

@@ -77,7 +77,7 @@ public struct AppAttestError: Error, Sendable {
         public static let environmentNotAllowed = Self(rawValue: "ENVIRONMENT_NOT_ALLOWED")
         /// A value in the extension map does not have the expected type.
         public static let malformedExtensions = Self(rawValue: "MALFORMED_EXTENSIONS")
-        /// There is an extension map, but the system is one that appends none.
+        /// There is an extension map, but the device's operating system appends none.
         public static let unexpectedExtensions = Self(rawValue: "UNEXPECTED_EXTENSIONS")
         /// The policy requires a category, and the device proves none.
         public static let categoryMissing = Self(rawValue: "CATEGORY_MISSING")
@@ -212,7 +212,7 @@ public struct AppAttestError: Error, Sendable {
 }
 
 extension AppAttestError: Hashable {
-    /// Equal codes.
+    /// Whether the codes are the same.
     public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
     /// Hashes the code.
     public func hash(into hasher: inout Hasher) { hasher.combine(code) }

@@ -9,7 +9,7 @@ public struct PathParts: Sendable, Hashable {
 
     /// Splits a path at its last slash. Repeated slashes there and at the end have no effect, as for the system.
     public init(_ path: String) {
-        // By bytes: in characters, a combining mark after a slash would hide the slash.
+        // Compares bytes: a slash and a combining mark after it are one `Character`, which does not equal a slash.
         let bytes = Array(path.utf8)
         let slash = UInt8(ascii: "/")
         let end = bytes.lastIndex { $0 != slash }.map { $0 + 1 } ?? 0

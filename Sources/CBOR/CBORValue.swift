@@ -1,4 +1,4 @@
-/// A CBOR data item (RFC 8949). Map entries keep their order, and numbers their width where it carries meaning.
+/// A CBOR data item (RFC 8949). Map entries keep their order, and floats keep their width.
 public enum CBORValue: Sendable, Hashable {
     /// Major type 0.
     case unsigned(UInt64)

@@ -21,8 +21,8 @@ struct clibcurl_exchange {
     CURLcode error;
 };
 
-// Held for reading while a thread may be inside OpenSSL, which frees what it shares between connections when the process exits. From
-// then on it is held for writing, so that a thread of an exchange that still runs waits here and not in what was freed.
+// A thread that may be inside OpenSSL holds this lock for reading. When the process exits, OpenSSL frees its global state.
+// `process_exits` takes the lock for writing before that, so that a thread of a running exchange waits and uses no freed memory.
 static pthread_rwlock_t in_use;
 static atomic_bool exits;
 static pid_t first_process;
@@ -37,10 +37,10 @@ static void enter(void) {
 static void leave(void) { pthread_rwlock_unlock(&in_use); }
 
 static void process_exits(void) {
-    // A forked process has none of the threads, but the lock as they held it.
+    // A forked process has none of the threads, but its copy of the lock is still held by them.
     if (getpid() != first_process) return;
     atomic_store(&exits, true);
-    // A call that looks up a name may take longer. It is not in OpenSSL then.
+    // A thread that looks up a host name may hold the lock for longer. It is not inside OpenSSL then.
     struct timespec limit;
     clock_gettime(CLOCK_REALTIME, &limit);
     limit.tv_sec += 2;
@@ -86,10 +86,10 @@ static void start(void) {
     first_process = getpid();
     pthread_rwlockattr_t attributes;
     started = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK && pthread_rwlockattr_init(&attributes) == 0
-        // Otherwise 128 busy threads would keep the exiting one waiting.
+        // Prefer the writer: otherwise 128 busy threads would keep the exiting thread waiting.
         && pthread_rwlockattr_setkind_np(&attributes, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP) == 0
         && pthread_rwlock_init(&in_use, &attributes) == 0
-        // Runs before what OpenSSL has registered during curl_global_init: the last one registered runs first.
+        // Runs before the handler that OpenSSL registered during curl_global_init: the last registered handler runs first.
         && atexit(process_exits) == 0;
 }
 
@@ -97,14 +97,15 @@ static void start(void) {
 
 static bool configure(clibcurl_exchange *exchange) {
     const clibcurl_request *request = &exchange->request;
-    // Without this function (before curl 7.80), any request may have been sent. CURLINFO_REQUEST_SIZE is always 0 in curl 8.7.
+    // curl before 7.80 has no pre-request function. There, any request may have been sent. CURLINFO_REQUEST_SIZE cannot tell: it
+    // is always 0 in curl 8.7.
     exchange->is_issued = true;
 #if LIBCURL_VERSION_NUM >= 0x075000
     exchange->is_issued = !(SET(CURLOPT_PREREQFUNCTION, note_issued) && SET(CURLOPT_PREREQDATA, exchange));
 #endif
     return SET(CURLOPT_URL, request->url) && SET(CURLOPT_CUSTOMREQUEST, request->method)
-        // curl repeats a request on a reused connection that the server has closed (Curl_retry_request), and one for HTTP/2 after
-        // a refused stream. One request for each connection gains nothing from HTTP/2.
+        // curl repeats a request if the server has closed a reused connection (Curl_retry_request), or has refused an HTTP/2
+        // stream. With one request for each connection, HTTP/2 has no advantage.
         && SET(CURLOPT_FRESH_CONNECT, 1L) && SET(CURLOPT_FORBID_REUSE, 1L)
         && SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1)
         // Send exactly what was signed: keep the dots of the path, and refuse a URL with a user name.
@@ -185,7 +186,7 @@ const char *clibcurl_error_text(const clibcurl_exchange *exchange) { return curl
 void clibcurl_close(clibcurl_exchange *exchange) {
     enter();
     if (exchange->has_begun) curl_multi_remove_handle(exchange->multi, exchange->easy);
-    // Waits for an answer of the name server that is still awaited.
+    // Waits until a name lookup that still runs has ended.
     if (exchange->easy != NULL) curl_easy_cleanup(exchange->easy);
     if (exchange->multi != NULL) curl_multi_cleanup(exchange->multi);
     leave();

@@ -12,7 +12,7 @@
 #define KEPT __attribute__((used, visibility("default")))
 #endif
 
-/* Swift's halves, in Sources/SynheartAuth/Runtime. */
+/* The implementations in Swift, in Sources/SynheartAuth/Runtime. */
 char *synheart_native_swift_generate_key(const char *device_id);
 char *synheart_native_swift_sign_bytes(const char *device_id, const uint8_t *data, intptr_t len);
 char *synheart_native_swift_get_attestation(const char *device_id, const uint8_t *challenge_hash, intptr_t len);

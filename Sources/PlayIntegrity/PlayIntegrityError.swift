@@ -223,8 +223,8 @@ public struct PlayIntegrityUnavailable: Error, Sendable {
     /// Whether the same request may soon succeed.
     public var isTransient: Bool { [.network, .quotaExceeded, .providerUnavailable].contains(code) }
 
-    /// Whether it affects every package of an app: an outage at Google, or an account that Google does not accept. A
-    /// missing link or an exceeded quota affects only one package.
+    /// Whether the error affects every package of an app: an outage at Google, or an account that Google does not accept.
+    /// A missing link or an exceeded quota affects only one package.
     public var concernsEveryPackage: Bool { [.network, .providerUnavailable, .unauthenticated].contains(code) }
 }
 

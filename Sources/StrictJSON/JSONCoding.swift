@@ -9,7 +9,7 @@ public struct JSONCoding<Value: Sendable>: Sendable {
     /// The JSON of a value. `parse` accepts it.
     public let write: @Sendable (Value) -> JSONValue
 
-    /// A coding with these two directions.
+    /// A coding from a function that reads and a function that writes.
     ///
     /// - Parameters:
     ///   - type: the allowed JSON.

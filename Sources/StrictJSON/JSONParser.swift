@@ -15,8 +15,8 @@ extension JSONValue {
         }
     }
 
-    /// Parses one JSON text, strictly by RFC 8259: UTF-8 without byte order mark, no duplicate names (unescaped), no lone
-    /// surrogates, nothing but white space around the value.
+    /// Parses one JSON text, strictly by RFC 8259: UTF-8 without byte order mark, no duplicate names (compared without
+    /// their escapes), no lone surrogates, nothing but white space around the value.
     ///
     /// Every input gives a value or an error, in time linear in its length (n log n for the names of one object).
     public init(parsing bytes: some Collection<UInt8>, limits: Limits = Limits()) throws(JSONError) {
@@ -235,7 +235,7 @@ private struct JSONParser {
 
     private func decodeText(_ text: ArraySlice<UInt8>, at offset: Int) throws(JSONError) -> String {
         let string = String(decoding: text, as: UTF8.self)
-        // `String(decoding:)` replaces bytes that are not UTF-8. So compare the bytes, except of ASCII, which is always UTF-8.
+        // `String(decoding:)` replaces bytes that are not UTF-8. So compare the bytes, unless all of them are ASCII.
         guard text.reduce(0, |) >= 0x80 else { return string }
         guard string.withBytes({ bytes in text.withUnsafeBufferPointer { bytes.elementsEqual($0) } }) else {
             throw JSONError(.invalidText, offset: offset)

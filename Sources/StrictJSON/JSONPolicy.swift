@@ -106,9 +106,9 @@ public struct JSONMember<Policy: Sendable>: Sendable {
 
     /// Its name.
     public let name: String
-    /// Whether app records have it.
+    /// Whether app records have the member.
     public let isInAppRecord: Bool
-    /// Whether app records must have it.
+    /// Whether app records must have the member.
     public private(set) var isRequired = false
     fileprivate let text: JSONMemberText
     fileprivate let appRecordType: JSONType

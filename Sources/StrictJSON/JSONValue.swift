@@ -125,7 +125,7 @@ public struct JSONObject: Sendable, Hashable {
     /// An object without members, with room for this many.
     public init(reserving count: Int) { members.reserveCapacity(count) }
 
-    /// An object of these members. Of members with the same name, the later one is used.
+    /// An object of these members. If several have the same name, the value of the last one is used.
     public init(_ members: some Sequence<(String, JSONValue)>) {
         self.members.reserveCapacity(members.underestimatedCount)
         for (name, value) in members { self[name] = value }

@@ -22,7 +22,7 @@ public protocol DeviceAuthenticating: Sendable {
         appID: String, method: String, path: String, bodyBytes: some Collection<UInt8>, scheme: SignatureScheme?
     ) async throws -> SignedHeaders
 
-    /// The header fields of a signed request, from its whole URL. No network without an assertion.
+    /// The header fields of a signed request, from its whole URL. Uses no network unless `asserting` is true.
     func sign(
         appID: String, scheme: SignatureScheme?, method: String, url: String, bodyBytes: some Collection<UInt8>,
         asserting: Bool
@@ -43,7 +43,7 @@ public protocol DeviceAuthenticating: Sendable {
     @discardableResult
     func rotateKey(appID: String, reason: RotationReason) async throws -> KeyRotation
 
-    /// Gives the identity up.
+    /// Deregisters the device, and deletes its identity.
     func resetDeviceIdentity(appID: String, reason: ResetReason) async throws
 
     /// Finishes an interrupted rotation, and rotates a key that is due.

@@ -13,7 +13,7 @@ actor DeviceIdentity {
     private var failedMaintenance: MaintenanceCause?
     private var tokenFetches: [String?: TokenFetch] = [:]
     private var tokens = TokenCache()
-    /// The number of resets so far. An operation of before a reset must not begin another one after it.
+    /// The number of resets so far. A `rotate` that began before a reset must not begin another rotation after the reset.
     private var resetCount = 0
     /// Whether the service refused a new App Attest key in place of a lost one.
     private var isRebindRefused = false
@@ -51,11 +51,11 @@ actor DeviceIdentity {
         return try await Self.value(of: task)
     }
 
-    /// Rotates. Joins a running rotation if that achieves at least the same. Otherwise ends the running one at its next pause, or
-    /// waits for it if it is for a compromise, and then begins an own one.
+    /// Rotates. Joins a running rotation if that achieves at least this goal. Otherwise waits for a running rotation that is for a
+    /// compromise, or ends any other one at its next pause, and then begins a new rotation.
     ///
-    /// If another rotation takes the place of the one that this call waits for, this call joins that one, or rotates after it. It also
-    /// rotates if the joined rotation was to bind an App Attest key, and only that failed.
+    /// If a second rotation replaces the one that this call waits for, this call joins the second one, or rotates after it. This
+    /// call also rotates if the joined rotation was to bind an App Attest key, and only the binding failed.
     func rotate(_ goal: RotationGoal) async throws(SynheartAuthError) -> KeyRotation {
         var next: RunningOperation<KeyRotation>?
         let resetsBefore = resetCount
@@ -75,7 +75,7 @@ actor DeviceIdentity {
             do throws(SynheartAuthError) {
                 return try await Self.value(of: running.work)
             } catch {
-                // What only the other goal needed failed, such as Apple's attestation of a new key.
+                // Whether the step that failed is one that only the other goal needs, such as Apple's attestation of a new key.
                 let failedBeyond =
                     running.goal.rebinds && !goal.rebinds
                     && [.attestationFailed, .attestationUnavailable].contains(error.code)
@@ -156,7 +156,7 @@ actor DeviceIdentity {
         let record = try await context.ledger.load()
         guard record.key == key else { return true }
         guard case .rotation = record.journal else { return false }
-        // Make an own attempt. A running rotation may pause for minutes between its attempts, so do not join it.
+        // Make a separate attempt. A running rotation may pause for minutes between its attempts, so do not join it.
         let attempt = Operation<Void> { [context] in
             await Self.result { () async throws(SynheartAuthError) in
                 try await context.exclusively { () async throws(SynheartAuthError) in

@@ -20,7 +20,7 @@ public final class SynheartAuth: Sendable {
     private struct State: Sendable {
         var configuration: Configuration?
         var identities: [AppID: DeviceIdentity] = [:]
-        /// The identity used last. Most apps have only one, and so skip parsing its id.
+        /// The identity used last. Most apps have only one. Its id is then parsed only once.
         var latest: DeviceIdentity?
     }
 
@@ -86,7 +86,7 @@ public final class SynheartAuth: Sendable {
         }
     }
 
-    /// Whether the record says that the device is registered, and its key exists. No network.
+    /// Whether the device is registered according to the record, and its key exists. No network.
     public func isRegistered(appID: String) async throws -> Bool {
         try await forCaller { () async throws(SynheartAuthError) in
             try await identity(appID).context.isRegistered()
@@ -147,7 +147,7 @@ public final class SynheartAuth: Sendable {
     /// Replaces the key and keeps the device id. Signing continues meanwhile. If the service demands it, the rotation attests
     /// again.
     ///
-    /// A call joins a rotation in progress, unless that one is scheduled and this one follows a compromise.
+    /// A call joins a rotation in progress, unless the running rotation is scheduled and this call follows a compromise.
     ///
     /// - Throws: `ROTATION_FAILED`; `NETWORK_ERROR` after three attempts; `ATTESTATION_FAILED` if the service refuses the evidence.
     ///   The old key stays active.

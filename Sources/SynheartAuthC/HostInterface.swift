@@ -63,11 +63,11 @@ private func create(
     _ change: (inout SynheartAuth.Configuration, String?) -> Void
 ) -> Int32 {
     handle?.pointee = nil
-    // Also notes which process is the first one.
+    // The first use of `isForkedProcess` also notes which process is not a fork.
     guard !isForkedProcess else { return fail(.forked, result) }
     guard let handle else { return invalidArgument("handle", result) }
     guard let baseURL = CText.string(baseURL) else { return invalidArgument("base_url", result) }
-    // NULL means the platform's own directory. A text that cannot be read is not NULL.
+    // NULL means the platform's own directory. A malformed text is an error.
     let directoryText = CText.string(directory)
     guard directory == nil || directoryText != nil else { return invalidArgument("directory", result) }
     do throws(SynheartAuthError) {

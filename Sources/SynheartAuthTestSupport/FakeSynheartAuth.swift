@@ -201,7 +201,7 @@ public final class FakeSynheartAuth: DeviceAuthenticating {
         return stream
     }
 
-    // MARK: What they share
+    // MARK: Shared steps
 
     private func begin(
         _ operation: Operation, _ appID: String, _ request: TransportRequest? = nil

@@ -11,8 +11,8 @@ public struct StatusListRequest: Sendable {
     ///
     /// - Parameters:
     ///   - url: Google's address, or that of a copy.
-    ///   - entityTag: ``StatusListAnswer/entityTag`` of the answer that brought the list you hold. The server then may answer
-    ///     304 (RFC 9110 section 13.1.2).
+    ///   - entityTag: ``StatusListAnswer/entityTag`` of the answer that contained your current list. The server then may
+    ///     answer 304 (RFC 9110 section 13.1.2).
     public init(url: String = RevocationStatusList.googleURL, holding entityTag: String? = nil) {
         self.url = url
         let tag = entityTag.flatMap { StatusListAnswer.isEntityTag($0) ? $0 : nil }
@@ -20,7 +20,7 @@ public struct StatusListRequest: Sendable {
     }
 }
 
-/// A server's answer to a ``StatusListRequest``: a list that was parsed, or the confirmation of the list you hold.
+/// A server's answer to a ``StatusListRequest``: a list that was parsed, or the confirmation of your current list.
 public struct StatusListAnswer: Sendable {
     /// The result of an answer.
     public enum Content: Sendable {
@@ -46,7 +46,7 @@ public struct StatusListAnswer: Sendable {
     /// the server gives no age.
     public let age: Int64
     /// Seconds until the list should be fetched again: `max-age` minus `age` (RFC 9111 section 4.2), at least 5 minutes, at most
-    /// a day. `max-age` counts as an hour if the server gives none, and as 0 with `no-store` or `no-cache`.
+    /// a day. Without a `max-age` from the server, an hour is used; with `no-store` or `no-cache`, 0.
     public let freshFor: Int64
 
     private static let freshLimits: ClosedRange<Int64> = 300...86_400
@@ -58,8 +58,8 @@ public struct StatusListAnswer: Sendable {
     ///   - status: the HTTP status.
     ///   - headers: the header fields; names in any case.
     ///   - body: the body: at most ``RevocationStatusList/maximumLength`` bytes.
-    /// - Throws: ``Failure`` if the status is not 200 or 304, or the body is not a list. An empty list is a list: keep the one
-    ///   you hold if it had entries.
+    /// - Throws: ``Failure`` if the status is not 200 or 304, or the body is not a list. An empty list is valid: keep your
+    ///   current list if it has entries.
     public init(
         status: Int, headers: [(name: String, value: String)], body: some Collection<UInt8>
     ) throws(Failure) {
@@ -80,7 +80,8 @@ public struct StatusListAnswer: Sendable {
         freshFor = min(max(lifetime - age, Self.freshLimits.lowerBound), Self.freshLimits.upperBound)
     }
 
-    /// The value of `Age` (RFC 9111 section 5.1), at most 2^31. It has no limit of a day: an old copy must not count as a young one.
+    /// The value of `Age` (RFC 9111 section 5.1), at most 2^31. It is not cut to a day, as `max-age` is: an old copy must not look
+    /// recent.
     private static func age(_ text: String) -> Int64? {
         guard !text.isEmpty, text.utf8.allSatisfy({ UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }) else { return nil }
         return min(Int64(text) ?? .max, 1 << 31)

@@ -36,7 +36,7 @@ struct PathRules {
         return (anchor, false)
     }
 
-    /// Refuses a chain that has the root twice. Anyone can append Google's root a second time, and the signatures still hold.
+    /// Refuses a chain that has the root twice. Anyone can append Google's root a second time, and the signatures stay valid.
     /// Then the certificate below the last one, whose name tells the kind of provisioning, would be the root itself. The RSA root
     /// has a name like a factory's, so expired certificates of a remotely provisioned device would be accepted.
     private func refuseRootBelowRoot(_ anchor: KeyAttestationTrustAnchors.Anchor) throws(KeyAttestationError) {
@@ -46,7 +46,7 @@ struct PathRules {
     }
 
     /// Refuses chains that end in a software root. The root is recognized by its key, or by its name if the chain leaves it out.
-    /// A name proves nothing, but an unknown root is always refused.
+    /// A name proves nothing, but a chain to a root that is not pinned is refused in any case.
     private func refuseSoftwareRoot(_ last: AttestationCertificate) throws(KeyAttestationError) {
         for root in GoogleRoots.software
         where last.subjectPublicKeyInfo.elementsEqual(root.spki) || last.issuer.encoded.elementsEqual(root.subject) {

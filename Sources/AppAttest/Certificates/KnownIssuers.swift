@@ -2,7 +2,7 @@ internal import Bytes
 
 /// A cache of intermediates that an anchor has signed, by their exact bytes.
 ///
-/// A full cache is emptied before the next entry is added. An entry says nothing about dates: the caller checks them.
+/// A full cache is emptied before the next entry is added. An entry does not cover dates: the caller checks them.
 final class KnownIssuers: Sendable {
     struct Issuer: Sendable {
         let certificate: AppleCertificate

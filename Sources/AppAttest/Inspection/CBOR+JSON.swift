@@ -21,8 +21,8 @@ extension JSONValue {
 }
 
 extension JSONObject {
-    /// A CBOR map. A key that is neither text nor a 64-bit integer becomes its encoding in hexadecimal. Of keys with
-    /// the same result, the last one is used.
+    /// A CBOR map. A key that is neither text nor a 64-bit integer becomes its encoding in hexadecimal. If several keys
+    /// become the same name, the last one is used.
     init(_ map: CBORMap) {
         self.init(
             map.entries.map { entry in

@@ -24,7 +24,7 @@ public struct DeviceCheckSigner: Sendable {
         self.privateKey = privateKey
     }
 
-    /// A token for one request: a JWT, ES256, of `iss` and `iat`.
+    /// A token for one request: a JWT with the claims `iss` and `iat`, signed with ES256.
     public func token(at date: Date) throws -> String {
         let header: JSONValue = ["alg": "ES256", "kid": .string(keyID), "typ": "JWT"]
         let claims: JSONValue = ["iss": .string(teamID), "iat": .integer(CivilTime(date).secondsSince1970)]

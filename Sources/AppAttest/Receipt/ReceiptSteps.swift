@@ -48,7 +48,7 @@ package struct ReceiptSteps: Sendable {
         guard let intermediate = others.first(where: { $0.certificate.subject == signer.certificate.issuer }) else {
             throw AppAttestError(.untrustedChain, .certificateChain, "no certificate of the issuer")
         }
-        // Of further certificates, only a copy of a pinned root is accepted, because no signature covers them.
+        // A further certificate is accepted only if it is a copy of a pinned root, because no signature covers the list.
         let unexplained = others.filter { other in
             other.bytes != intermediate.bytes && !path.anchors.contains { $0.bytes == other.bytes }
         }

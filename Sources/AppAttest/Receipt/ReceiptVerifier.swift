@@ -8,7 +8,7 @@ public struct ReceiptVerifier: Sendable {
         /// Seconds since its creation after which a receipt is no longer fresh: 5 minutes by default, as Apple
         /// recommends. Nil, for stored receipts: neither age nor expiration is checked.
         public var maximumAge: TimeInterval?
-        /// Seconds by which a receipt may be dated in the future, because the clocks of Apple's servers and of this one may differ.
+        /// Seconds by which a receipt may be dated in the future, because the clocks of Apple's server and this server may differ.
         public var clockLeeway: TimeInterval
 
         /// A policy for fresh receipts.

@@ -32,9 +32,9 @@ public struct AppleAttestationOptions: Sendable {
 
     // The leaf.
 
-    /// The start of its validity; by default 24 hours before the attestation, as in real leaves.
+    /// The start of the leaf's validity; by default 24 hours before the attestation, as in real leaves.
     public var notBefore: Date?
-    /// The end of its validity; by default 48 hours after the attestation.
+    /// The end of the leaf's validity; by default 48 hours after the attestation.
     public var notAfter: Date?
     /// An authority whose intermediate signs the leaf. The object has the intermediate of the device's own authority.
     public var signedBy: AppleAuthority?

@@ -83,7 +83,7 @@ extension AppleDevice {
             .init(12, RFC3339.text(date) ?? ""),
         ]
         if let metric = options.riskMetric {
-            // Apple's server writes the metric first: the SET is in no order.
+            // Apple's server writes the metric first: the SET is not sorted.
             fields.insert(.init(17, String(metric)), at: 0)
             fields.append(.init(19, RFC3339.text(date.addingTimeInterval(86400)) ?? ""))
         }

@@ -80,8 +80,8 @@ public struct AppleDevice: Sendable {
     ///   - leaf: the first certificate of the key's attestation, DER.
     ///   - clientDataHash: the client data hash of the attestation.
     ///   - riskMetric: Apple's metric in the new receipt.
-    ///   - date: when it is exchanged.
-    ///   - options: the changes of the receipt.
+    ///   - date: the time of the exchange.
+    ///   - options: the deviations from a real receipt.
     public func exchangedReceipt(
         leaf: [UInt8], clientDataHash: [UInt8], riskMetric: Int, at date: Date,
         options: AppleReceiptOptions = AppleReceiptOptions()

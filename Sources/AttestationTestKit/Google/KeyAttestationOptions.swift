@@ -83,8 +83,8 @@ public struct KeyAttestationOptions: Sendable {
     public var isOpenToAllApplications = false
     /// Whether the authorizations that describe the key and the device are in softwareEnforced, where they prove nothing.
     public var areClaimsInSoftware = false
-    /// Further authorizations, beside those of the key and the device: a tag and the DER of its value. They replace those with the
-    /// same tag.
+    /// Further authorizations, in addition to those of the key and the device: a tag and the DER of its value. An authorization
+    /// here replaces one with the same tag.
     public var additionalAuthorizations: [UInt32: [UInt8]] = [:]
     /// Whether every SET OF is written out of order.
     public var areSetsUnsorted = false

@@ -26,7 +26,7 @@ public struct Assurance: WireBody, Hashable {
         case tee
         /// The verified proof named the key, but no trusted attestation names the key's protection.
         case appVouched = "app-vouched"
-        /// The previous key named this one in a rotation that did not attest it.
+        /// The previous key signed a rotation to this key, and the rotation did not attest this key.
         case rotated
         /// No proof of the key: development mode, no verified proof yet, or an approval without one.
         case unattested

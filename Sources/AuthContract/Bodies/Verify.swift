@@ -24,8 +24,8 @@ public struct VerifyRequest: WireBody, Hashable {
     public let headers: HeaderFields
     /// The body as received, or its digest.
     public let body: Body
-    /// An id for retries. For 60 s, the claims of the first question do not refuse another one with the same credential, id and
-    /// content. It is judged again, so a change in the meantime, such as a revocation, can refuse it.
+    /// An id for retries. For 60 s, the claims of the first call do not refuse a second call with the same credential, id and
+    /// content. The service judges the second call anew, so a change in the meantime, such as a revocation, can refuse it.
     public let verificationID: String?
     /// One of the app's `token_audiences`: asks for a token that names the request's sender to a service behind the caller.
     public let identityAudience: String?

@@ -78,7 +78,7 @@ public enum ErrorCode: String, Sendable, Hashable, CaseIterable, Error {
     /// Whether the refused request may have taken effect.
     package var mayHaveTakenEffect: Bool { row.mayHaveTakenEffect }
 
-    /// Whether a refusal with this code of a device's own request counts towards a failure limit of the client's address. An
+    /// Whether a device's own request that is refused with this code counts towards a failure limit of the client's address. An
     /// unknown id costs a read of the store, and a wrong signature costs a verification for each origin.
     @_spi(Service) public var isCostly: Bool { row.isCostly }
 

@@ -40,13 +40,13 @@ enum SignatureDER {
         return true
     }
 
-    /// The DER form of r || s. `DERWriter` would be slower: its many small arrays take 6 % of `signRequest`.
+    /// The DER form of r || s. `DERWriter` is not used: its many small arrays would take 6 % of the time of `signRequest`.
     static func encode(_ raw: [UInt8]) -> [UInt8] {
         var der: [UInt8] = [0x30, 0]
         der.reserveCapacity(72)
         for number in [raw.prefix(integerSize), raw.dropFirst(integerSize)] {
             let digits = number.drop { $0 == 0 }
-            // A zero in front if the number would read as negative, or is zero.
+            // Prepend a zero if the number would be read as negative, or is zero.
             let sign = (digits.first ?? 0x80) >= 0x80 ? 1 : 0
             der += [0x02, UInt8(sign + digits.count)]
             der.append(contentsOf: repeatElement(0, count: sign))

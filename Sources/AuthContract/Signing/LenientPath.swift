@@ -31,7 +31,7 @@
         return next == nil || next == UInt8(ascii: "/") || next == UInt8(ascii: ".")
     }
 
-    /// Whether the path contains the other one anywhere.
+    /// Whether the path contains the other path anywhere.
     package func contains(_ other: LenientPath) -> Bool {
         bytes.indices.contains { bytes[$0...].starts(with: other.bytes) }
     }

@@ -7,9 +7,9 @@ public struct RequestPath: Sendable, Hashable, CustomStringConvertible {
 
     /// Reads a path. Refuses every path that two servers could read differently.
     ///
-    /// Refused are a path that does not begin with `/`, bytes outside `0x21...0x7E`, `#`, `?`, `%00`, and dot segments. To find
-    /// dot segments, `%2e`, `%2f`, `%5c` and `%3b` are decoded, and `\` and `;` end a segment as `/` does: some servers do the
-    /// same. `text` stays as sent.
+    /// A valid path begins with `/`, consists of bytes in `0x21...0x7E` without `#` and `?`, and has no `%00` and no dot segments.
+    /// To find dot segments, `%2e`, `%2f`, `%5c` and `%3b` are decoded, and `\` and `;` end a segment as `/` does: some servers do
+    /// the same. `text` stays as sent.
     public init(_ text: String) throws(ContractError) {
         if let fault = text.withBytes(Self.fault) { throw ContractError(fault) }
         self.text = text

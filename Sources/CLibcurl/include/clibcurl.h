@@ -36,7 +36,7 @@ clibcurl_exchange *clibcurl_open(const clibcurl_request *request);
 // Adds a header line without its end. Returns false without memory.
 bool clibcurl_add_line(clibcurl_exchange *exchange, const char *line);
 
-// After clibcurl_unsent no byte of the request has left. After clibcurl_unsendable it never can.
+// clibcurl_unsent: no byte of the request was sent. clibcurl_unsendable: likewise, and a retry cannot succeed (a malformed URL).
 typedef enum { clibcurl_runs, clibcurl_done, clibcurl_failed, clibcurl_unsent, clibcurl_unsendable } clibcurl_state;
 
 // Sends and receives what is possible now, then waits until there is more to do, `clibcurl_wake`, or a minute has passed.

@@ -1,7 +1,7 @@
 /*
  * Synheart Auth: the C interface of the client SDK.
  *
- * Strings are UTF-8 and end with a zero byte. Any thread may call a function. It blocks until it is done or its deadline has
+ * Strings are UTF-8 and end with a zero byte. Any thread may call a function. The call blocks until it is done or its deadline has
  * passed. A callback must not call a function. Bad input never aborts: a NULL or malformed argument is an error.
  */
 #ifndef SYNHEART_AUTH_H
@@ -78,14 +78,14 @@ const synheart_native_callbacks *synheart_native_callback_table(void);
 /* ---------------------------------------------------------------- 2. The whole SDK for hosts
  *
  * Every function returns 0 or one of the statuses below. A function with a `result` stores a JSON text there, which the caller
- * frees with synheart_auth_string_free(): its result, or on failure
+ * frees with synheart_auth_string_free(): the object that the comment of the function shows, or on failure
  *   {"code":"NETWORK_ERROR","class":"NetworkError","message":"...","recovery":"retry","retryable":true,"retry_after_ms":1000,
  *    "may_have_happened":true}
  * "may_have_happened" is for synheart_auth_send(): false only if nothing was sent, or the service refused the request before it was
  * accepted. INVALID_STATE_TRANSITION also has "from" and "to". A body of 2 GiB or more is SYNHEART_AUTH_INVALID_ARGUMENT.
  *
- * A process that was forked by one that has called these functions has none of the SDK's threads: they return
- * SYNHEART_AUTH_NOT_CONFIGURED there. Fork first, or call exec in the child.
+ * If a process has called one of these functions and then forks, its child has none of the SDK's threads. In the child, the
+ * functions return SYNHEART_AUTH_NOT_CONFIGURED. Fork before the first call, or call exec in the child.
  */
 
 typedef enum synheart_auth_status {
@@ -119,7 +119,7 @@ typedef enum synheart_auth_status {
  * `version` to 1 and `size` to sizeof the table. Any other version, and a smaller size, is SYNHEART_AUTH_INVALID_ARGUMENT; no
  * function of such a table is called, not even `release`. */
 
-/* The result of a host's callback. */
+/* The result of a host's callback. If a key is NOT_FOUND, the SDK asks again, and believes only the second answer. */
 typedef enum synheart_auth_host_status {
     SYNHEART_AUTH_HOST_OK = 0,
     SYNHEART_AUTH_HOST_NOT_FOUND = 1,   /* no such key, record or handle; of a key believed after a second answer */
@@ -133,11 +133,11 @@ typedef enum synheart_auth_host_status {
 /* The host's platform. A callback writes at most `capacity` bytes to `out` and their number to `length`. The SDK calls back from
  * several threads, but makes one call at a time for keys, for records, and for `attest`, unless one hangs.
  *
- * A callback that does not return within 30 seconds hangs: the SDK fails its call and abandons it with its thread. It calls that
- * callback again only after it has returned, and continues to call the others. An abandoned change (create_key, delete_key,
- * write_record, remove_record) keeps the identity's lock until it returns, so that no other change runs concurrently. The SDK
- * passes `user` through. An abandoned callback may still run when the handle is freed, so `user` must stay valid until `release`
- * is called. */
+ * If a callback has not returned after 30 seconds, the SDK abandons it and its thread, and fails the operation that called it. The
+ * SDK calls this callback again only after it has returned, and continues to call the others. An abandoned change (create_key,
+ * delete_key, write_record, remove_record) keeps the identity's lock until it returns, so that no other change runs concurrently.
+ * The SDK passes `user` through. An abandoned callback may still run when the handle is freed, so `user` must stay valid until
+ * `release` is called. */
 typedef struct synheart_auth_host {
     uint32_t version; /* 1 */
     uint32_t size;    /* sizeof(synheart_auth_host) */
@@ -166,17 +166,18 @@ typedef struct synheart_auth_host {
 typedef struct synheart_auth synheart_auth;
 
 /* Makes an instance for the service at base_url. Free the handle with synheart_auth_free().
- * `directory` has records and locks. The SDK creates it with mode 0700. In one that belongs to another user, or that others can
- * enter, it writes and locks nothing: only a record that is there already can be read and signed with. NULL means the platform's own directory; with storage callbacks it is SYNHEART_AUTH_INVALID_ARGUMENT, because their
- * locks need a directory that all processes of the app share.
+ * `directory` has records and locks. The SDK creates it with mode 0700. If it belongs to another user, or others can enter it, the
+ * SDK writes and locks nothing there: it can only read an existing record and sign with it. NULL means the platform's own
+ * directory; with storage callbacks it is SYNHEART_AUTH_INVALID_ARGUMENT, because their locks need a directory that all processes
+ * of the app share.
  * `host` is copied. NULL means the platform's own parts. */
 int32_t synheart_auth_create(const char *base_url, const char *directory, const synheart_auth_host *host,
                              synheart_auth **handle, char **result);
-/* Makes an instance with keys in files, which every reader can copy: for desktops and tests, never for phones. A debug build of
- * the library registers it in development mode, with an app that allows it; a release build cannot register it. */
+/* Makes an instance with keys in files, which every reader can copy: for desktops and tests, never for phones. With a debug build
+ * of the library, it registers in development mode, with an app that allows this mode. With a release build, it cannot register. */
 int32_t synheart_auth_create_with_software_keys(const char *base_url, const char *directory, synheart_auth **handle,
                                                 char **result);
-/* Call it after every call with this handle has returned. The process may exit at any time. */
+/* Frees the instance. Call it after all calls with this handle have returned. The process may exit at any time without it. */
 void synheart_auth_free(synheart_auth *handle);
 /* Frees the text that a function stored in `result`. NULL is allowed. */
 void synheart_auth_string_free(char *text);
@@ -208,7 +209,7 @@ int32_t synheart_auth_http_answer_set(synheart_auth_http_answer *answer, int32_t
 
 /* The host's HTTP client. `send` blocks until it has given an answer, and returns SYNHEART_AUTH_HOST_OK; or another status if no
  * answer came. It follows no redirects, answers no password challenge, keeps no cookies and caches nothing. It sends a request
- * once, and never again by itself: OkHttp, HttpURLConnection and libcurl do unless configured otherwise.
+ * once, and does not repeat it: OkHttp, HttpURLConnection and libcurl repeat requests unless configured otherwise.
  *
  * The SDK calls it on its own threads, at most 16 at once. While that many calls hang, later requests wait until their deadlines,
  * and are then not sent. `release` may be NULL; it is called once, after the last call, and also if `send` is NULL. */

@@ -42,7 +42,7 @@ public struct IntegrityVerdict: Sendable, Hashable {
         return value == .null ? nil : value
     }
 
-    /// Whether it has `requestDetails`.
+    /// Whether the verdict has `requestDetails`.
     var hasRequestDetails: Bool { self["requestDetails"]?.object != nil }
     /// The package that requested the token.
     public var requestPackageName: String? { self["requestDetails", "requestPackageName"]?.string }

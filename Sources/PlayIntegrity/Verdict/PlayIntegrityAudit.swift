@@ -8,7 +8,7 @@ public import Foundation
 public struct PlayIntegrityAudit: Sendable {
     /// The token; nil if it cannot be parsed or was not given.
     public let token: IntegrityToken?
-    /// The verdict that was judged: that in the token, or the one that was given; nil if there is neither.
+    /// The verdict that was judged: the token's own, or the verdict that the caller gave; nil if there is neither.
     public let verdict: IntegrityVerdict?
     /// The steps in the order in which they were made. The first that fails is the last. A step that could be made
     /// only in part is listed twice: as unchecked, and with its outcome.

@@ -8,8 +8,8 @@ public enum IntegrityBinding: Sendable {
     case nonce(String)
     /// The request hash of a standard request.
     case requestHash(String)
-    /// The nonce or the request hash, if the app may choose. The token must have exactly one of them. A request hash counts only
-    /// if Google decoded the token.
+    /// The nonce or the request hash, if the app may choose. The token must have exactly one of them. A request hash is accepted
+    /// only if Google decoded the token.
     case either(String)
 }
 

@@ -84,8 +84,8 @@
         }
     }
 
-    /// Repeats a look-up after a pause before it believes a "not found". It serves the runtime's functions, which keep no
-    /// suspicion.
+    /// Repeats a look-up after a pause before it believes a "not found". It serves the functions of Synheart Core's runtime, which
+    /// do not remember an earlier "not found".
     struct ConfirmedLook: Sendable {
         private let canary = KeychainCanary(accessGroup: nil)
         let pause: @Sendable () -> Void

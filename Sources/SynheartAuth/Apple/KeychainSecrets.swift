@@ -2,8 +2,8 @@
     internal import Foundation
     internal import Security
 
-    /// The runtime's secrets as Keychain items with the service and the key as given, so that secrets stored by deployed apps are
-    /// found.
+    /// The secrets of Synheart Core's runtime, as Keychain items with the service and the key as given, so that secrets which
+    /// deployed apps have stored are found.
     struct KeychainSecrets: RuntimeSecrets {
         private let confirmed: ConfirmedLook
 

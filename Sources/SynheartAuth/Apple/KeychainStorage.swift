@@ -20,10 +20,10 @@
         /// - Parameters:
         ///   - accessGroup: the Keychain access group with its prefix; nil for the app's own, that of its bundle id. Records that
         ///     the app made before it named a group are moved to that group.
-        ///   - lockDirectory: The directory of the locks: for an access group one in the container of an app group, which the app
-        ///     and its extensions share. With an access group alone, every operation throws `NOT_CONFIGURED`. With neither
-        ///     parameter, an operation throws it if the record is in a group other than the app's own, such as the first one of
-        ///     *Keychain Sharing*.
+        ///   - lockDirectory: The directory of the locks. For an access group, name a directory in the container of an app group,
+        ///     which the app and its extensions share. With an access group alone, every operation throws `NOT_CONFIGURED`. With
+        ///     neither parameter, an operation throws this error if the record is in a group other than the app's own, such as the
+        ///     first group of *Keychain Sharing*.
         public init(accessGroup: String? = nil, lockDirectory: String? = nil) {
             self.init(accessGroup: accessGroup, lockDirectory: lockDirectory, bundleID: Bundle.main.bundleIdentifier)
         }
@@ -67,7 +67,7 @@
         /// Removes the record. Succeeds if there is none.
         public func remove(_ name: RecordName) throws(StorageError) {
             try changing(name, isRemoval: true) { () throws(StorageError) in try item(name).remove() }
-            // Without this mark, the next reading is only a suspicion. The SDK believes a second one, at least two seconds later.
+            // Without this mark, the SDK does not believe the next "not found", but only a second one at least two seconds later.
             canary.markGone(name)
         }
 
@@ -90,7 +90,7 @@
 
         private static func versionFile(_ name: RecordName) -> String { "\(name.text).version" }
 
-        /// Keeps the copy under a separate name.
+        /// Keeps a copy of an unreadable record under a separate name.
         public func setAside(_ bytes: [UInt8], of name: RecordName) throws(StorageError) {
             try item(RecordName(hashing: "unreadable \(name.text)")).write(bytes)
         }
@@ -166,8 +166,8 @@
             self.unprotect = unprotect
         }
 
-        /// Takes a lock; nil if another holder has it. Unprotects the directory and the file: new files get the class of their
-        /// directory, but files that an earlier version of the SDK made may have another one.
+        /// Takes a lock; nil if another holder has it. Unprotects the directory and the file: new files get the protection class of
+        /// their directory, but files that an earlier version of the SDK made may have another class.
         func lock(_ name: String) throws(PrivateDirectory.Failure) -> FileLock? {
             try directory.ensureExists()
             unprotect(directory.path)

@@ -4,15 +4,16 @@
     internal import Foundation
     internal import Security
 
-    /// The runtime's keys. A key that a deployed SDK made is preferred. That SDK stored the representation of its Secure Enclave
-    /// key as a Keychain item of service `ai.synheart.auth.fficrypto`, with the device id as the account.
+    /// The keys of Synheart Core's runtime. A key that an earlier SDK made on this device is preferred. That SDK stored the
+    /// representation of its Secure Enclave key as a Keychain item of service `ai.synheart.auth.fficrypto`, with the device id as
+    /// the account.
     struct RuntimeKeyStore: KeyStore {
         private let base: SecureEnclaveKeyStore
         private let deployed: KeychainSecrets
         private let confirmed: ConfirmedLook
 
         static let service = "ai.synheart.auth.fficrypto"
-        /// The service under which deployed SDKs kept the id of their App Attest key.
+        /// The service under which the earlier SDK stored the id of its App Attest key.
         static let attestService = "ai.synheart.auth.fficrypto.appattest"
         private static let prefix = "synheart_device_"
 
@@ -69,8 +70,8 @@
             }
         }
 
-        /// Uses the deployed key, or else the base's. If there is neither, checks the canary and looks again after a pause before
-        /// it returns nil.
+        /// Uses the earlier SDK's key, or else the key of `base`. If there is neither, checks the canary and looks again after a
+        /// pause before it returns nil.
         private func use<Value>(
             _ alias: KeyAlias, _ body: (SecureEnclave.P256.Signing.PrivateKey) throws(KeyStoreError) -> Value,
             orBase: () throws(KeyStoreError) -> Value?

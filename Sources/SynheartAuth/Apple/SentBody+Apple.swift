@@ -42,7 +42,7 @@
                     }
                 }
             } catch {
-                // Release the input. If the app's stream opens after all, nothing reads what the thread writes.
+                // Release the input. If the app's stream opens later, the thread's writes then fail, and the thread ends.
                 _ = try? body.takeStream()
                 throw error
             }

@@ -1,4 +1,4 @@
-/// An operation of an identity under way. It belongs to the actor that began it.
+/// A running operation of an identity. It belongs to the actor that began it.
 final class RunningOperation<Value: Sendable> {
     /// An operation runs in a task of its own, so that it survives the cancellation of its callers.
     typealias Work = Task<Result<Value, SynheartAuthError>, Never>

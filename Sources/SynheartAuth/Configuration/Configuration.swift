@@ -61,7 +61,8 @@ extension SynheartAuth {
         /// The parts that the app set. The others are the platform's.
         private var own: Set<Part> = []
 
-        /// The calls of the storage and the key store. Copies of a configuration share them, because they share a call that hangs.
+        /// The calls of the storage and the key store. Copies of a configuration share these objects, because a hanging call
+        /// affects all copies.
         private(set) var storageCalls = BlockingCalls()
         private(set) var keyCalls = BlockingCalls()
 

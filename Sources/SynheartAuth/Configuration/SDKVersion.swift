@@ -4,7 +4,7 @@ package enum SDKVersion {
     /// Static, because hosts in C keep the pointer to it.
     package static let text: StaticString = "1.0.0"
 
-    /// The `User-Agent` (RFC 9110 section 10.1.5) of the SDK's own requests. A request of the app has the app's,
-    /// or its transport's.
+    /// The `User-Agent` (RFC 9110 section 10.1.5) of the SDK's own requests. A request of the app has the
+    /// `User-Agent` of the app or of its transport.
     static let userAgent = "synheart-auth/\(text) (swift)"
 }

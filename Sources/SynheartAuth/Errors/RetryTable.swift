@@ -140,7 +140,7 @@ enum RetryTable {
         case recordUnavailable, recordLocked, recordSuspected, recordOfNewerVersion, recordOfAnotherService
         /// The disk is full. Nothing has changed.
         case diskFull
-        /// The clock is off by more than the SDK may learn.
+        /// The device's clock differs from the service's by more than the SDK may correct by itself.
         case clockTooFarOff
         /// The service names a key that this device never had.
         case foreignKey

@@ -71,7 +71,7 @@ enum ServiceVerdict {
         guard let text = try? headers.atMostOne("Retry-After"), !text.isEmpty,
             text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) })
         else { return nil }
-        // A number that is too large to read is a long time.
+        // A number that does not fit 64 bits is treated as the longest time.
         return Int64(text).map { min(.seconds($0), RetryTable.longestRetryAfter) } ?? RetryTable.longestRetryAfter
     }
 

@@ -17,8 +17,8 @@ public struct SynheartAuthError: Error, Sendable {
     public var retryAfter: Duration? { details.retryAfter }
     /// Whether the request of a failed `send` may have taken effect.
     ///
-    /// It is false only if nothing was sent, or if the service refused the request before it was accepted. It is true for errors
-    /// of reading a streamed answer, and false for errors of other operations.
+    /// For a `send`, it is false only if nothing was sent, or if the service refused the request before it was accepted. It is
+    /// true for errors of reading a streamed answer, and false for errors of other operations.
     public var mayHaveHappened: Bool { details.mayHaveHappened }
     /// The underlying error.
     public var cause: (any Error)? { details.cause }

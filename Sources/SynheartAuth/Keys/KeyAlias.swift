@@ -2,7 +2,7 @@ internal import AuthContract
 
 /// The name of a key in the key store. An identity has two names: `synheart_auth_{app_id}`, and the same with `_next` appended.
 ///
-/// The identity's record says which of the two is current. A rotation creates its key under the other name, and takes effect by
+/// The identity's record has the name of the current key. A rotation creates its key under the other name, and takes effect by
 /// one atomic write of the record. Renaming the key would not be atomic with that write, and the Android Keystore cannot rename.
 public struct KeyAlias: Sendable, Hashable, CustomStringConvertible {
     /// The name.

@@ -1,11 +1,11 @@
 internal import Bytes
 
-/// The bytes of an answer between a transport and a reader. Up to 1 MiB is in memory. Once half of that waits, the transport is told
-/// to pause until it was read.
+/// The bytes of an answer between a transport and a reader. Up to 1 MiB is in memory. Once half of that waits, the buffer asks the
+/// transport to pause until the reader has read everything.
 ///
-/// URLSession still gives what it has read already. That goes to files without names, so that a slow reader uses no more memory.
-/// If a transport does not pause, its exchange is ended at a limit. Files are written on the transport's thread, and read on one
-/// of a few threads of the SDK.
+/// A paused URLSession still delivers bytes that it has already received. The buffer writes them to files without names, so that a
+/// slow reader uses no more memory. If the files would exceed a limit, the buffer ends the exchange. Files are written on the
+/// transport's thread, and read on one of a few threads of the SDK.
 final class AnswerBuffer: Sendable {
     private enum Ending: Sendable {
         case whole
@@ -35,7 +35,7 @@ final class AnswerBuffer: Sendable {
     /// The largest number of bytes on the disk: 256 MiB.
     static let usualLimit = 256 * 1024 * 1024
     private static let memory = 1024 * 1024
-    /// A piece with fewer bytes grows before another one begins.
+    /// A piece with fewer bytes is extended before a new piece begins.
     private static let smallest = 16 * 1024
     private static let threads = BoundedThreads(limit: 4)
 
@@ -68,7 +68,7 @@ final class AnswerBuffer: Sendable {
         let isForDisk = update { state in
             guard state.ending == nil else { return false }
             if state.arriving + state.onDisk == 0, state.count + bytes.count <= Self.memory {
-                // A server may send single bytes. Each piece has its cost, beside its bytes.
+                // Join small pieces: a server may send single bytes, and each piece has an overhead.
                 if let last = state.pieces.indices.last, state.pieces[last].count < Self.smallest {
                     state.pieces[last] += bytes
                 } else {
@@ -179,7 +179,7 @@ final class AnswerBuffer: Sendable {
             throw TransportError("the answer's temporary file cannot be read")
         }
         update { state in
-            // For a moment this may be negative: the writer counts a piece after it has written it.
+            // `onDisk` may be negative for a moment: the writer adds the size of a piece only after the piece can be read.
             state.onDisk -= piece.count
             continueIfRead(&state)
         }

@@ -52,7 +52,7 @@
         }
 
         private mutating func fold(_ text: some Sequence<UInt8>) -> Bool {
-            // Each folded line copies the value.
+            // Limit the folded lines, because each one copies the value.
             folds += 1
             guard folds <= 100, let last = headers.lines.popLast() else { return false }
             headers.lines.append(

@@ -12,10 +12,10 @@
     final class CurlExchange: @unchecked Sendable {
         typealias Outcome = Result<TransportResponse, TransportError>
 
-        /// What other threads may do. The reader of a streamed answer keeps this alone, not the request and its body.
+        /// The part that other threads use. The reader of a streamed answer retains only this object, not the request and its body.
         private final class Control: Sendable {
-            /// Unchecked: `running` is a pointer. Others pass it to `clibcurl_wake` alone, which is for any thread, and the lock
-            /// keeps the transfer from being closed meanwhile.
+            /// Unchecked: `running` is a pointer. Other threads pass it only to `clibcurl_wake`, which any thread may call. The
+            /// lock ensures that the transfer is not closed meanwhile.
             private struct State: @unchecked Sendable {
                 var running: OpaquePointer?
                 var isStopped = false
@@ -28,7 +28,7 @@
 
             var isStopped: Bool { state.withLock { $0.isStopped } }
 
-            /// The transfer that `stop` wakes up; nil: it has ended.
+            /// Sets the transfer that `stop` wakes up; nil once the transfer has ended.
             func runs(_ running: OpaquePointer?) { state.withLock { $0.running = running } }
 
             func stop() {
@@ -58,14 +58,14 @@
         private var taken = 0
         private var body: [UInt8] = []
         private var stream: AnswerBuffer?
-        /// Why this exchange told libcurl to end the transfer.
+        /// The reason why this exchange made libcurl end the transfer; nil if it did not.
         private var problem: TransportError?
         private var giveHead: ((TransportResponse) -> Void)?
 
-        /// - Parameter body: the body of the request's source; nil: it has none.
+        /// - Parameter body: the body from the request's source; nil if the request has no source.
         init(_ request: TransportRequest, _ body: SentBody?) { (self.request, sentBody) = (request, body) }
 
-        /// Ends the exchange soon, from any thread. One that has not begun sends nothing.
+        /// Ends the exchange soon, from any thread. An exchange that has not begun sends nothing.
         func stop() { control.stop() }
 
         /// Sends the request, and gives its answer. If the answer is streamed, gives its head and continues until the end.
@@ -102,7 +102,7 @@
                 if state == clibcurl_runs { continue }
                 if let problem { return problem }
                 if state == clibcurl_done {
-                    // libcurl takes an answer that ends within its head for complete.
+                    // libcurl reports an answer that ends within its head as complete.
                     return head.status == nil ? TransportError("the answer ended within its head") : nil
                 }
                 // The server may close the connection after an early answer, before it has read the request.
@@ -132,9 +132,9 @@
                 }
             }
             guard let running else { return nil }
-            // libcurl writes these itself.
+            // Leave out the fields that libcurl writes itself.
             for line in request.headers.lines where !HostHeaders.isFraming(line.name) {
-                // libcurl omits a line with a colon and no value.
+                // libcurl does not send `Name:`. It sends `Name;` as a field with an empty value.
                 let text = line.value.isEmpty ? "\(line.name);" : "\(line.name): \(line.value)"
                 guard clibcurl_add_line(running, text) else {
                     clibcurl_close(running)
@@ -187,7 +187,7 @@
         private func giveBody(_ buffer: UnsafeMutableBufferPointer<UInt8>) -> Int {
             if let file {
                 if let count = file.read(UnsafeMutableRawBufferPointer(buffer)) {
-                    // A streamed answer may last for hours.
+                    // Close the file now, because a streamed answer may last for hours.
                     if file.isAtEnd { self.file = nil }
                     return count
                 }
@@ -201,7 +201,7 @@
         }
     }
 
-    /// Runs `body` while a write to a closed connection does not stop the process: OpenSSL's would (SIGPIPE).
+    /// Runs `body` with SIGPIPE blocked: otherwise OpenSSL's write to a closed connection would end the process.
     private func withoutBrokenPipes<Value>(_ body: () -> Value) -> Value {
         var (pipe, earlier, pending) = (sigset_t(), sigset_t(), sigset_t())
         sigemptyset(&pipe)
@@ -209,7 +209,7 @@
         sigpending(&pending)
         pthread_sigmask(SIG_BLOCK, &pipe, &earlier)
         defer {
-            // Otherwise a signal that waits would be delivered after all.
+            // Consume a pending SIGPIPE. Otherwise it would be delivered when the signal is unblocked.
             if sigismember(&earlier, SIGPIPE) == 0, sigismember(&pending, SIGPIPE) == 0 {
                 var now = timespec()
                 while sigtimedwait(&pipe, nil, &now) == -1, errno == EINTR {}

@@ -5,12 +5,12 @@
     /// A transport over libcurl. It sends each request once, over a new connection.
     ///
     /// libcurl repeats a request on a reused connection that the server has closed meanwhile (`Curl_retry_request`), so no
-    /// connection is reused. It follows no redirect, answers no demand for a password, and keeps no cookies. A proxy is that of
-    /// the environment (`https_proxy`, `no_proxy`), and the trusted certificates are the system's. It asks for no compression, and
-    /// undoes none.
+    /// connection is reused. The transport follows no redirect, answers no demand for a password, and keeps no cookies. It uses
+    /// the proxy of the environment (`https_proxy`, `no_proxy`) and the system's trusted certificates. It does not ask for
+    /// compression, and does not decompress.
     ///
-    /// Each exchange has its own thread, so that a slow disk or name server delays no other one. There are at most 128 exchanges,
-    /// answers that are still being read included; another request waits for a thread within its deadline.
+    /// Each exchange has its own thread, so that a slow disk or name server delays no other exchange. There are at most 128
+    /// exchanges, including answers that are still being read. Another request waits for a thread within its deadline.
     public final class CurlTransport: HTTPTransport {
         private static let threads = BoundedThreads(limit: 128)
 
@@ -19,8 +19,8 @@
 
         /// Sends the request. A redirect, or a demand for a password, is returned as the answer.
         ///
-        /// A signature covers the request as it is sent, so a request that would be sent otherwise is refused: a URL with
-        /// characters that must be escaped, a GET or HEAD with a body, as URLSession refuses them too.
+        /// A signature covers the request as it is sent. So a URL with characters that must be escaped is refused. A GET or HEAD
+        /// with a body is refused too.
         public func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
             if let problem = Self.problem(with: request) { throw TransportError(problem, isUnsendable: true) }
             let start = ContinuousClock.now
@@ -37,7 +37,7 @@
             return try outcome.get()
         }
 
-        /// Why the request cannot be sent as it is.
+        /// The reason why the request cannot be sent as it is; nil if it can.
         private static func problem(with request: TransportRequest) -> String? {
             let scheme = request.url.prefix { $0 != ":" }.lowercased()
             guard scheme == "https" || scheme == "http" else { return "the URL is neither https nor http" }

@@ -122,8 +122,8 @@ public struct TransportResponse: Sendable, Hashable {
         self.stream = stream
     }
 
-    /// This answer with its body as a stream, if the request asked for one and the status is below 400. A transport may answer
-    /// such a request with bytes. Otherwise the answer unchanged.
+    /// This answer with its body as a stream, if the request asked for a stream and the status is below 400: a transport may
+    /// answer such a request with bytes. In any other case, returns the answer unchanged.
     package func streamed(for request: TransportRequest) -> TransportResponse {
         guard request.streamsAnswer, stream == nil, status < 400 else { return self }
         return TransportResponse(status: status, headers: headers, stream: AnswerStream(body))
@@ -144,7 +144,8 @@ public struct TransportError: Error, Sendable, Hashable, CustomStringConvertible
     /// - Parameters:
     ///   - description: an explanation for logs.
     ///   - isUnsendable: whether the request was not sent, and cannot be sent as it is.
-    ///   - mayHaveArrived: nil: unless `isUnsendable`. Say false only of a request of which no byte has left.
+    ///   - mayHaveArrived: whether a part of the request may have left this device; nil means the opposite of `isUnsendable`.
+    ///     Pass false only if no byte has left.
     public init(_ description: String, isUnsendable: Bool = false, mayHaveArrived: Bool? = nil) {
         self.description = description
         self.isUnsendable = isUnsendable

@@ -1,8 +1,8 @@
 #if !canImport(Security)
     internal import Foundation
 
-    /// A regular file with the bytes that it has when it is opened. A file that has become shorter is an error, and the bytes by
-    /// which it has become longer are not read.
+    /// A regular file with the bytes that it has when it is opened. If the file becomes shorter later, reading fails. Bytes that
+    /// are appended later are not read.
     final class RegularFile {
         /// The size in bytes.
         let length: Int64
@@ -13,7 +13,7 @@
         var isAtEnd: Bool { remaining == 0 }
 
         init(_ path: String) throws(UnreadableBody) {
-            // Opening a FIFO would wait for its writer.
+            // `O_NONBLOCK`, because opening a FIFO would wait for its writer.
             descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
             var information = stat()
             let isFile =

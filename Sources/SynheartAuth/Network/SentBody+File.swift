@@ -3,8 +3,8 @@
     internal import Dispatch
     internal import Foundation
 
-    /// A body that is being sent, here as a temporary file: so a body that is not the signed one is not sent at all, and a slow
-    /// source keeps no connection open.
+    /// A body that is being sent. Outside Apple's systems it is first copied to a temporary file, so that a body other than the
+    /// signed one is not sent at all, and a slow source keeps no connection open.
     final class SentBody: Sendable {
         let path: String
         private let hasName = Locked(true)
@@ -60,7 +60,7 @@
             DispatchQueue.global().async { unlink(name) }
         }
 
-        /// Removes the file's name, so that no kill leaves the file behind. Whoever has opened it reads on.
+        /// Removes the file's name, so that the file does not stay if the process is killed. An open descriptor can still be read.
         func removeName() { takeName().map { _ = unlink($0) } }
 
         private func takeName() -> String? {

@@ -34,7 +34,7 @@ public struct FileStorage: RecordStorage {
         try withStorageError { () throws(PrivateDirectory.Failure) in try directory.remove(Self.file(name)) }
     }
 
-    /// Keeps the copy as `{name}.unreadable`.
+    /// Keeps a copy of an unreadable record as `{name}.unreadable`.
     public func setAside(_ bytes: [UInt8], of name: RecordName) throws(StorageError) {
         try withStorageError { () throws(PrivateDirectory.Failure) in
             try directory.write(bytes, to: "\(name.text).unreadable")

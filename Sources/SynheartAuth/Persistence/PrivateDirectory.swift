@@ -25,7 +25,8 @@ struct PrivateDirectory: Sendable {
         }
     }
 
-    /// The largest file, 256 KiB. The SDK writes none that is larger, so the beginning of one is as damaged as any other text.
+    /// The most bytes that are read of a file, 256 KiB. The SDK writes no larger file, so a larger one is damaged. Its beginning is
+    /// treated as any other damaged record.
     static let maximumSize = 256 * 1024
 
     /// The bytes of a file; nil if there is none. Refuses links, everything that is not a regular file, files of another user or
@@ -51,7 +52,7 @@ struct PrivateDirectory: Sendable {
     /// A probe of a file's version, which changes whenever the file, its mode or its owner does. The probe returns nil if the file
     /// did not exist at first, was removed or replaced, or has a type or mode that `read` refuses. It does not check the owner.
     ///
-    /// The probe holds the file open: a stat of an open file takes half as long as a stat by path, and signing a request takes
+    /// The probe keeps the file open: a stat of an open file takes half as long as a stat by path, and signing a request takes
     /// only as long as forty such stats. So the probe does not notice that a parent directory was renamed.
     func versions(of name: String) -> VersionProbe {
         let file = OpenFile(path + "/" + name)
@@ -74,7 +75,7 @@ struct PrivateDirectory: Sendable {
         guard ftruncate(descriptor, 1) == 0 else { throw Failure(call: "ftruncate", number: errno) }
     }
 
-    /// Removes a marked file. Best effort: if it stays, so does the mark.
+    /// Removes a marked file. Best effort: if the file stays, the mark stays too.
     func removeMarked(_ name: String) { unlink(path + "/" + name) }
 
     /// Replaces a file: temporary file, fsync, rename, fsync of the directory.
@@ -134,8 +135,8 @@ struct PrivateDirectory: Sendable {
 
     private static let temporaryAttempts = 100
 
-    /// Locks a new temporary file. Returns false if `remove` has locked or deleted it. Ignores that a file system has no locks:
-    /// there `remove` deletes no temporary files.
+    /// Locks a new temporary file. Returns false if `remove` has locked or deleted it. On a file system without locks, returns
+    /// true: there `remove` deletes no temporary files.
     func isOurs(_ descriptor: Int32) -> Bool {
         if flock(descriptor, LOCK_EX | LOCK_NB) != 0, errno == EWOULDBLOCK { return false }
         var information = stat()
@@ -168,7 +169,8 @@ struct PrivateDirectory: Sendable {
         return try FileLock.take(path + "/" + name)
     }
 
-    /// Creates the directory with mode 0700. Refuses one of another user, or that others can access, without repairing it.
+    /// Creates the directory with mode 0700. Refuses a directory of another user or one that others can access, and does not
+    /// repair it.
     func ensureExists() throws(Failure) {
         if mkdir(path, mode_t(0o700)) != 0, errno != EEXIST {
             guard errno == ENOENT else { throw Failure(call: "mkdir", number: errno) }

@@ -67,7 +67,7 @@ struct Registrar: Sendable {
         case failed(RegistrationFailure)
     }
 
-    /// One attempt, with its own challenge, or the rest of one that waited for the attestation provider.
+    /// Makes one attempt, with its own challenge, or continues an attempt that waited for the attestation provider.
     func attempt(_ waiting: RegistrationAttempt.Candidate? = nil) async throws(SynheartAuthError) -> Outcome {
         do throws(RegistrationFailure) {
             let attempt = RegistrationAttempt(context: context)
@@ -169,7 +169,7 @@ struct RegistrationFailure: Error {
         let next: RegistrationAttempt.Candidate
     }
 
-    /// A failure. Its remedy is the error's, unless the attempt has a better one.
+    /// A failure. Without a `remedy`, it has the error's remedy.
     init(
         error: SynheartAuthError, remedy: RetryTable.Remedy? = nil, forgetsKey: Bool = false, pause: Pause? = nil
     ) {
@@ -199,7 +199,7 @@ extension IdentityContext {
         }
     }
 
-    /// Whether the device is registered according to the record, and its key is not lost. A suspicion has no effect.
+    /// Whether the device is registered according to the record, and its key is not lost. A mere suspicion of a loss has no effect.
     func isRegistered() async throws(SynheartAuthError) -> Bool {
         let record = try await ledger.load()
         do throws(SynheartAuthError) {

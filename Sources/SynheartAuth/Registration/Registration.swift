@@ -2,9 +2,9 @@
 public struct Registration: Sendable, Hashable {
     /// The status of the device.
     public enum Status: String, Sendable, Hashable, CaseIterable {
-        /// This call registered it, or learned that the service has approved it.
+        /// This call registered the device, or learned that the service has approved it.
         case registered
-        /// It was registered before. Nothing was sent.
+        /// The device was registered before. Nothing was sent.
         case alreadyRegistered
         /// The service has not decided yet. Call again later.
         case pending

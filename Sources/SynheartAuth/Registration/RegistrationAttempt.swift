@@ -151,8 +151,8 @@ struct RegistrationAttempt: Sendable {
 
     /// Records the service's answer. Throws if it is `rejected`.
     ///
-    /// - Parameter time: The service's time; nil if the answer does not name it. Then the device's clock decides, which may be off
-    ///   by more than the SDK may learn.
+    /// - Parameter time: The service's time; nil if the answer does not name it. Then the device's clock is used, with the learned
+    ///   correction. It may still be wrong.
     private func persist(
         _ response: RegisterResponse, at time: UnixTime?
     ) async throws(RegistrationFailure) -> Registration {

@@ -1,6 +1,6 @@
 internal import AuthContract
 
-/// Gives an identity up: tells the service if it can, deletes the keys, removes the record. The caller holds the operation lock.
+/// Gives up an identity: tells the service if it can, deletes the keys, removes the record. The caller holds the operation lock.
 struct Resetter: Sendable {
     let context: IdentityContext
 
@@ -12,7 +12,7 @@ struct Resetter: Sendable {
         do throws(SynheartAuthError) {
             record = try await context.ledger.loadOfAnyOrigin()
         } catch {
-            // A record that cannot be decoded names no device. One that cannot be read now may name one.
+            // A record that cannot be decoded names no device. A record that cannot be read now may name one.
             guard error.cause is UndecodableRecord else { throw error }
             return try await deleteEverything()
         }
@@ -20,7 +20,8 @@ struct Resetter: Sendable {
         let deviceID = record.deviceID
         let begun = try await begin(record, reason)
         try await finish(begun)
-        // Without the mark, nobody was told yet. If the reset had begun before, its state is not new.
+        // If the mark was not written, the change of state was not announced yet. If the reset had begun before this call, the
+        // state does not change, and `announce` does nothing.
         if begun == record { try context.ledger.announce(.resetStarted(reason), of: record) }
         context.log.event(.identityReset, device: deviceID)
     }

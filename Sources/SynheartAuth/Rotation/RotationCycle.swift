@@ -64,8 +64,8 @@ struct RotationCycle: Sendable {
         }
     }
 
-    /// The rotation that another process finished while this one waited for the lock; nil if there is none. After a compromise, or
-    /// to rebind, it is never enough: the record does not show why the other process rotated.
+    /// The rotation that another process finished while this process waited for the lock; nil if there is none. For a compromise, or
+    /// to rebind, that rotation is never enough: the record does not show why the other process rotated.
     private func rotationOfAnother(since before: IdentityRecord) async throws(SynheartAuthError) -> KeyRotation? {
         guard RotationGoal().covers(goal) else { return nil }
         let now = try await context.ledger.load()

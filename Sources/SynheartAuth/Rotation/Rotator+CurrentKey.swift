@@ -15,9 +15,9 @@ extension Rotator {
     /// The longest overlap that a service allows.
     private static let longestOverlap: Int64 = 3600
 
-    /// The current key according to the status, requested with the old key, or with the new one if the old one is refused or lost;
-    /// nil if both are refused, or the old one is refused and the new one lost.
+    /// The current key according to the service's status; nil if both keys are refused, or the old one is refused and the new one lost.
     ///
+    /// The status is requested with the old key, and then with the new key if the old one is refused or lost.
     /// If no key can assert as the status demands, the result is the key whose signature the service accepts. That may be the old
     /// key during its overlap.
     ///

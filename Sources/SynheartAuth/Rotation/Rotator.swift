@@ -3,8 +3,9 @@ internal import Bytes
 
 /// Replaces the key. The caller holds the operation lock. Meanwhile requests are signed with the old key.
 ///
-/// A copy of a sent rotation may arrive late. So the pending key stays the same until the service has answered. A rotation
-/// drops it only if no copy can be accepted any more: each was refused, or the service names the old key when all are too old.
+/// A copy of a sent rotation may arrive late. So the pending key stays the same until the service has answered. A rotation drops
+/// the pending key only if no copy can be accepted any more: each copy was refused, or the service still names the old key after
+/// all copies have become too old.
 struct Rotator: Sendable {
     let context: IdentityContext
 
@@ -55,7 +56,8 @@ struct Rotator: Sendable {
         return record
     }
 
-    /// Sends the rotation, and sends it again with evidence if the service demands it. If it rebinds, sends evidence at once.
+    /// Sends the rotation, and sends it again with evidence if the service demands evidence. A rotation that rebinds is sent with
+    /// evidence at once.
     private func exchange(_ record: IdentityRecord, rebinds: Bool) async throws(SynheartAuthError) -> UnixTime {
         guard let deviceID = record.deviceID else { throw SynheartAuthError(.notRegistered, "no device id") }
         let evidence = RotationEvidenceStep(context: context)
@@ -244,8 +246,8 @@ extension PendingRotation {
 }
 
 extension SynheartAuthError {
-    /// Whether the service refuses like this only after it has claimed the request: the same copy is a replay
-    /// if it comes again.
+    /// Whether the service gives this refusal only after it has claimed the request. Then the same copy is refused
+    /// as a replay if it arrives again.
     fileprivate var followsClaimsOfRotation: Bool {
         switch code {
         case .server(ErrorCode.attestationRequired.rawValue), .server(ErrorCode.assertionRequired.rawValue),

@@ -35,7 +35,7 @@ package enum CText {
     }
 }
 
-/// Whether this process is a fork of one that used the SDK before. The threads of the SDK are not in it, so every wait would last
+/// Whether this process is a fork of one that used the SDK before. A fork has none of the SDK's threads, so every wait would last
 /// for ever.
 package var isForkedProcess: Bool { getpid() != firstProcess }
 private let firstProcess = getpid()

@@ -3,8 +3,8 @@ internal import Bytes
 internal import Foundation
 internal import StrictJSON
 
-/// The runtime's functions over a platform's parts. Its keys are named `synheart_device_{device_id}`, separate from the SDK's
-/// identities.
+/// The functions of Synheart Core's runtime, over a platform's parts. The runtime's keys are named `synheart_device_{device_id}`,
+/// separate from the SDK's identities.
 struct PlatformRuntime: Sendable {
     let keyStore: any KeyStore
     let attestation: any AttestationProvider
@@ -132,7 +132,7 @@ struct PlatformRuntime: Sendable {
         return nil
     }
 
-    /// Logs why a function returned NULL, because its result cannot.
+    /// Logs why a function returned NULL, because its result cannot tell.
     private func report(_ error: SynheartAuthError) {
         guard let appID = try? AppID("native") else { return }
         IdentityLog(appID: appID, logger: logger).failure(error)

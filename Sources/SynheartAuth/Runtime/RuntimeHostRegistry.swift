@@ -1,6 +1,6 @@
 internal import Bytes
 
-/// The implementation of the runtime's eight functions.
+/// An implementation of the eight functions of Synheart Core's runtime.
 package struct RuntimeHost: Sendable {
     package typealias Text = UnsafePointer<CChar>?
     package typealias NewText = UnsafeMutablePointer<CChar>?

@@ -73,7 +73,8 @@ struct AuthenticatedSend: Sendable {
             await applyDemands(of: sent)
             let verdict = verdict(answer)
             guard let verdict else {
-                // The service verified the request only in this case, and refuses lower schemes from now on.
+                // Only an answer below 500 without a refusal shows that the service verified the request. The service then refuses
+                // lower schemes from now on.
                 if answer.status < 500, ServiceVerdict.refusal(answer) == nil {
                     await context.noteScheme(sent.scheme, sent.record)
                 }
@@ -100,7 +101,7 @@ struct AuthenticatedSend: Sendable {
                 if try await context.ledger.load().key == sent.key { try await identity.rotateAsDemanded() }
             case .assert:
                 context.demands.note(verdict.assertionDemand, on: place.target.path.text, at: place.origin)
-                // The demand may be one too many to be remembered.
+                // `demands` is bounded and may not have stored this demand.
                 isAssertionDemanded = true
             default: return answer
             }
@@ -283,7 +284,7 @@ extension SynheartAuthError {
 }
 
 extension SynheartAuth.Configuration {
-    /// Whether the origin is the auth service's. Throws unless it is that or a listed one.
+    /// Whether the origin is the auth service's. Throws if it is neither that nor a listed origin.
     func checkOrigin(_ origin: RequestOrigin) throws(SynheartAuthError) -> Bool {
         if origin == self.origin.origin { return true }
         guard origins.contains(origin) else {

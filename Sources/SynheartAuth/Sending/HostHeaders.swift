@@ -2,8 +2,8 @@ package import AuthContract
 
 /// Checks the header lines that a host adds to its request.
 ///
-/// Refused are malformed lines, fields that the transport writes, and fields that belong to the signature. The SDK drops nothing
-/// silently, because the host would believe that it was sent.
+/// Refuses malformed lines, fields that the transport writes, and fields that belong to the signature. The SDK does not drop such a
+/// line silently, because the host would believe that the line was sent.
 package enum HostHeaders {
     /// Fields of the transport (RFC 9110 sections 7.6.1 and 8.6, RFC 9112 section 6.1).
     private static let framing: Set<String> = [

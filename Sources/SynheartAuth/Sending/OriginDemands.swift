@@ -14,7 +14,7 @@ final class OriginDemands: Sendable {
 
     private let origins = Locked<[RequestOrigin: Demands]>([:])
 
-    /// The largest number of prefixes, and of paths, for one origin. Further ones are not remembered, and cost a refused request
+    /// The largest number of prefixes, and of paths, for one origin. A further demand is not remembered, and costs a refused request
     /// each time.
     private static let limit = 64
 

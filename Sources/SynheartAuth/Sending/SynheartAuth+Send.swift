@@ -20,8 +20,8 @@ extension SynheartAuth {
     ///   - appID: The app whose identity signs.
     ///   - scheme: nil for the scheme that the device signs with, which is the higher of `Configuration.scheme` and the device's
     ///     floor. Any other scheme is refused, because no call may change how others sign.
-    ///   - asserting: Whether the request carries an App Attest assertion from the start. Without it, the SDK adds one where the
-    ///     service demands it, and remembers for which paths.
+    ///   - asserting: Whether the request carries an App Attest assertion from the start. If it is false, the SDK adds one where the
+    ///     service demands an assertion, and remembers for which paths.
     /// - Throws: `SIGNING_FAILED` for another origin, another scheme or a forbidden header, `NETWORK_ERROR` if no answer came by
     ///   the deadline, `ANSWER_TOO_LARGE` if the answer is larger than the request allows, and the failure if a recovery did not
     ///   help. ``SynheartAuthError/mayHaveHappened`` says whether the request may have taken effect. After `CancellationError` it

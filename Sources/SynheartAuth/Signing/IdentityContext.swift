@@ -4,7 +4,7 @@ internal import Crypto
 
 internal import struct Foundation.Data
 
-/// The dependencies of every operation on one identity. A class, because every signature passes it on.
+/// The dependencies of every operation on one identity. A class, so that passing it on copies only a reference.
 final class IdentityContext: Sendable {
     let appID: AppID
     let recordName: RecordName
@@ -144,7 +144,7 @@ final class IdentityContext: Sendable {
         var seen: Set<SynheartAuthError.Code> = []
         let origin = configuration.origin.origin
         var scheme = demands.scheme(of: origin) ?? scheme(for: record)
-        // A demand may be one too many to be remembered.
+        // `demands` is bounded and may not store a demand.
         var isAssertionDemanded = false
         while true {
             let start = clock.continuous
@@ -183,7 +183,8 @@ final class IdentityContext: Sendable {
                 // A copy that was under way for long is refused although the clock is right.
                 let isLate = clock.continuous - start > ServiceClient.longestRoundTrip
                 guard error.remedy == .learnClock, record.clockOffset == offset, !isLate else { continue }
-                // Nothing to learn, or it could not be stored. Storing it once more tells why.
+                // The record has no new offset: there is nothing to learn, or the offset could not be stored. Store it once more, so
+                // that the storage's error is thrown.
                 guard let time = error.serverTime,
                     let learned = ClockOffset(
                         serverTime: time, receivedAt: clock.wallMilliseconds, roundTrip: .zero),

@@ -151,7 +151,7 @@ struct RequestSigner: Sendable {
     /// Refuses the requests that change the identity: a caller that gets them signed could take over the identity. Compares the
     /// path as a lenient server could read it. Where servers disagree about a path, it must not contain the route at all.
     private static func refuseReserved(method: String, path: String) throws(SynheartAuthError) {
-        // Decoding escapes and collapsing slashes can only shorten a path, so a path shorter than the route is another one.
+        // Decoding escapes and collapsing slashes can only shorten a path, so a path shorter than the route cannot become the route.
         for route in [Route.rotateKey, Route.device]
         where method == route.method && path.utf8.count >= route.rawValue.utf8.count {
             let (lenient, reserved) = (LenientPath(path), LenientPath(route.rawValue))
@@ -179,7 +179,7 @@ extension SynheartAuthError {
 }
 
 extension IdentityContext {
-    /// The scheme that the device signs with: the higher of the app's and the device's.
+    /// The scheme that the device signs with: the higher of the configuration's scheme and the device's floor.
     func scheme(for record: IdentityRecord) -> SignatureScheme { max(configuration.scheme, record.schemeFloor) }
 
     /// The scheme of a host's requests.

@@ -28,7 +28,7 @@ struct IdentityRecord: Sendable, Hashable {
         /// Server clock minus local clock.
         var clockOffset = ClockOffset.none
         var attestationKey: AttestationKey?
-        /// The bundle that owns the App Attest key. It stays when the key is lost.
+        /// The bundle that owns the App Attest key. This field stays when the key is lost.
         var attestationOwner: String?
         /// The suspicions about keys.
         var suspicions: [KeyAlias: Suspicion] = [:]

@@ -21,7 +21,7 @@ enum IdentityEvent: Sendable, Hashable {
     case rotationHandleForgotten
     /// `usesHandle`: the copy brings an attestation of the new handle.
     case rotationSending(thumbprint: String, timestamp: UnixTime, usesHandle: Bool = false)
-    /// The service refused every copy after it had claimed it: none can take effect later.
+    /// The service claimed every sent copy and then refused it, so no copy can take effect later.
     case rotationCopiesRefused
     /// Every copy was sent before this time of the service. A later timestamp comes from a wrong clock.
     case rotationCopiesSent(before: UnixTime)
@@ -34,15 +34,15 @@ enum IdentityEvent: Sendable, Hashable {
     case rotationSuspended(isRefused: Bool)
     /// The service certainly does not have the pending key.
     case rotationAbandoned
-    /// Ignored unless the record still names the key that signed the request. A late answer is about a replaced key, and if it is
-    /// not, the next answer repeats the demand.
+    /// Ignored unless the record still names the key that signed the request. A late answer may be about a replaced key. If the
+    /// demand is about the current key, the next answer repeats the demand.
     case rotationDemanded(RotationDemand, of: IdentityRecord.KeyReference)
     case keyDisposed
 
     /// Ignored unless the record still names this key: a new one may have the same alias.
     case keyLost(IdentityRecord.KeyReference)
     case wiped
-    /// Ignored unless the record names this very key.
+    /// Ignored unless the record names exactly this key.
     case keySuspected(IdentityRecord.KeyReference, Suspicion)
     /// The key has signed.
     case keyTrusted(KeyAlias)
@@ -141,7 +141,7 @@ enum IdentityReducer {
 
         case .keyLost(let key):
             guard record.identity == .active, record.key == key else { return record }
-            // A key lost during a rotation passes through `registered`, as the state table demands.
+            // The state table has no transition from `registering` to `keyInvalid`, so go through `registered`.
             if next.state == .registering { try next.move(.rotationEnd) }
             try next.move(.keyLoss)
             next.identity = .none

@@ -1,7 +1,7 @@
 internal import AuthContract
 
-/// Server clock minus local clock, at most 24 hours either way. More is not drift: the device's date is wrong, or the service
-/// wants signatures for another time.
+/// Server clock minus local clock, at most 24 hours either way. A larger difference is not drift: the device's date is wrong, or
+/// the service wants signatures for another time.
 struct ClockOffset: Sendable, Hashable {
     let milliseconds: Int64
 

@@ -1,6 +1,6 @@
 /// A short-lived token that names the device: a JWT, by default of type `synheart-device+jwt`.
 public struct DeviceToken: Sendable, Hashable {
-    /// The JWT, a secret: until it expires, its holder passes for the device, unless the backend checks a signature too.
+    /// The JWT, a secret: until it expires, anyone who has it can pretend to be the device, unless the backend also checks a signature.
     public let token: String
     /// The remaining life.
     public let remaining: Duration

@@ -19,8 +19,8 @@ final class RecordSuspicions: Sendable {
 
     init(_ run: ProcessRun) { self.run = run }
 
-    /// Notes the suspicions in a record that was just read. One of another process that appears after the first reading comes from
-    /// a concurrent process, such as an extension, and gets the time of this reading. Those of the first reading get zero.
+    /// Notes the suspicions in a record that was just read. The suspicions of the first reading get the time zero. A suspicion that
+    /// another process adds later comes from a concurrent process, such as an extension, and gets the time of this reading.
     func note(_ record: IdentityRecord) {
         let suspicions = Array(record.suspicions.values) + [record.attestationKey?.suspicion].compactMap { $0 }
         let now = run.now
@@ -32,14 +32,14 @@ final class RecordSuspicions: Sendable {
         }
     }
 
-    /// The time when this process first saw the suspicion of another process; zero for an earlier process.
+    /// The time when this process first saw the suspicion of another process; zero if the suspicion is from an earlier process.
     func seen(_ suspicion: Suspicion?) -> Duration {
         suspicion.flatMap { suspicion in others.withLock { $0.seen[suspicion] } } ?? .zero
     }
 
     /// Judges one more suspicious reading of this kind.
     ///
-    /// - Returns: the remaining time until the suspicion can be confirmed; nil: it can, and the canaries decide.
+    /// - Returns: the remaining time until the suspicion can be confirmed; nil if the canaries can confirm it now.
     func ripening(_ kind: Kind) -> Duration? {
         let now = run.now
         let suspicion = known.withLock { known -> Suspicion? in

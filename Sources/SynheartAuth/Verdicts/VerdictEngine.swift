@@ -125,7 +125,7 @@ struct ProcessTime: Sendable, Hashable {
     let running: Duration
 }
 
-/// Reads this process's time from a monotonic clock. Each identity's context counts as a process.
+/// Reads this process's time from a monotonic clock. Each identity's context is treated as a separate process.
 struct ProcessRun: Sendable {
     private let process = ProcessID.random()
     private let clock: any DeviceClock
