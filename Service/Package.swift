@@ -1,9 +1,9 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// The programs that an operator runs, based on the libraries of the parent package. One room per target; dependencies go down
-// only (CONTRIBUTING.md has the map). CI sets SYNHEART_AUTH_STRICT so that warnings are errors there and a newer compiler does
-// not break a user's build.
+// The programs that an operator runs, based on the libraries of the parent package. Each target with its tests is called a
+// room. A room depends only on rooms above it in CONTRIBUTING.md's list. CI sets SYNHEART_AUTH_STRICT so that warnings are
+// errors there and a newer compiler does not break a user's build.
 let strict = Context.environment["SYNHEART_AUTH_STRICT"] != nil
 
 let settings: [SwiftSetting] =
@@ -14,7 +14,7 @@ let settings: [SwiftSetting] =
         .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
     ] + (strict ? [.treatAllWarnings(as: .error)] : [])
 
-/// A library of the package above.
+/// A library of the parent package.
 func library(_ name: String) -> Target.Dependency { .product(name: name, package: "synheart-auth") }
 let bytes = library("_Bytes")
 let json = library("StrictJSON")
@@ -54,7 +54,7 @@ let httpClient: [Target.Dependency] = [
 
 let mustache: Target.Dependency = .product(name: "Mustache", package: "swift-mustache")
 let httpTypes: Target.Dependency = .product(name: "HTTPTypes", package: "swift-http-types")
-/// The whole framework, with its router.
+/// The whole Hummingbird framework. `hummingbird` has only its server core.
 let hummingbirdRouter: Target.Dependency = .product(name: "Hummingbird", package: "hummingbird")
 
 /// A target together with its tests, which mirror it under `Tests/`.
@@ -159,7 +159,7 @@ let package = Package(
                 nioPosix, nioSSL, x509, asn1,
             ]),
 
-        // What every HTTP client of this package begins with.
+        // The configuration that all HTTP clients of this package share.
         room(
             "ClientHTTP", httpClient + http2,
             tests: [nioPosix, .product(name: "NIOEmbedded", package: "swift-nio")] + httpClient + http2),
@@ -190,7 +190,8 @@ let package = Package(
             ]),
 
         [
-            // The first use on the page of Backends/swift, and the server that Backends/testing/drive.py drives.
+            // VerificationExample is the first example of the page of Backends/swift. Backends/testing/drive.py tests the
+            // server VerificationSubject.
             .executableTarget(
                 name: "VerificationExample",
                 dependencies: ["RequestVerification", "RequestVerificationHummingbird", hummingbirdRouter],
@@ -233,7 +234,7 @@ let package = Package(
                 + hummingbird + httpClient,
             tests: ["AuthServer", "RequestVerification", contract, logging, nioCore]),
 
-        // A phone for development, and the command line.
+        // A simulated phone for development, and the command-line tool.
         room(
             "SoftwareDevice", [sdk, testKit, contract, json, bytes, crypto],
             tests: [sdk, testKit, contract, json, bytes]),
@@ -250,7 +251,7 @@ let package = Package(
                     asn1, nioPosix,
                     .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 ] + httpClient, swiftSettings: settings),
-            // What tests of several rooms use: a server of PostgreSQL, ports, the lines of a log.
+            // Helpers for the tests of several rooms: a PostgreSQL server, ports, log lines.
             .target(
                 name: "ServiceTestHelpers", dependencies: [bytes, logging], path: "Tests/ServiceTestHelpers",
                 swiftSettings: settings),

@@ -20,7 +20,7 @@ package struct BatchRunner {
     private var lineIsTooLong = false
     private var lineNumber = 0
 
-    /// A runner. Throws before anything is read if the options' roots, list of revoked keys or keys cannot be used.
+    /// A runner. Throws before anything is read if the options' roots, list of revoked keys or response keys cannot be used.
     ///
     /// - Parameter explain: called with a sentence for each of the first lines that cannot be read.
     package init(
@@ -74,7 +74,8 @@ package struct BatchRunner {
         try write(output.text())
     }
 
-    /// The number of unreadable lines that are explained: a file of another kind has no other lines.
+    /// The number of unreadable lines that are explained. It is bounded, because in a file of another kind every line is
+    /// unreadable.
     package static let explainedLines = 20
 
     private mutating func writeUnreadable(_ reason: String, _ write: (String) throws -> Void) rethrows {

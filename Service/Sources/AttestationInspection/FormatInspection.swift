@@ -6,7 +6,7 @@ package import StrictJSON
 package import Verification
 
 extension EvidenceFormat {
-    /// The contents of an object, with names; nil if the object has another format.
+    /// The contents of an object, as JSON; nil if the object has another format.
     package func inspect(_ object: [UInt8]) -> JSONValue? {
         switch self {
         case .attestation: (try? AttestationObject(parsing: object)).map { .object($0.json) }

@@ -6,8 +6,8 @@ internal import NIOHTTP1
 internal import NIOPosix
 internal import RequestVerification
 
-/// The backend, over kept connections: HTTP/1.1, or HTTP/2 where TLS negotiates it. Redirects are not followed, nothing is
-/// decompressed, and nothing is sent twice.
+/// The backend, over persistent connections: HTTP/1.1, or HTTP/2 where TLS negotiates it. Redirects are not followed, nothing
+/// is decompressed, and nothing is sent twice.
 final class Backend: Sendable {
     private let origin: RequestOrigin
     private let timeout: TimeAmount

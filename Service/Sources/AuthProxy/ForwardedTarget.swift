@@ -7,7 +7,7 @@ enum ForwardedTarget {
     ///
     /// - Returns: nil if the target is not a path with an optional query in printable ASCII, has a `%` without two hexadecimal
     ///   digits, or has a path that does not decode to UTF-8. Servers read such targets in different ways, and the HTTP client
-    ///   would send `/` in place of the last.
+    ///   would send `/` in place of a path that is not UTF-8.
     static func escaped(_ target: String) -> String? {
         let bytes = Array(target.utf8)
         guard bytes.first == UInt8(ascii: "/") else { return nil }

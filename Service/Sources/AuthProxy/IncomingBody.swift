@@ -112,7 +112,7 @@ struct IncomingBody {
         }
     }
 
-    /// Writes the body. The last piece follows only if `digest` is that of the whole body; nil: it is not checked.
+    /// Writes the body. The last piece is written only if the whole body has this digest; nil: the digest is not checked.
     private mutating func stream(into pipe: BodyPipe, expecting digest: [UInt8]?) async throws {
         try await sendContinue()
         var hash = SHA256()

@@ -82,7 +82,7 @@ struct ProxyResponder: Sendable {
         return response(answer, line.requestID)
     }
 
-    /// The target for the backend, of a request that the proxy can forward.
+    /// The target that is sent to the backend. Throws if the proxy cannot forward the request.
     private static func supportedTarget(of head: HTTPRequest, _ headers: HeaderFields) throws(Declined) -> String {
         guard let target = ForwardedTarget.escaped(head.path ?? "") else {
             throw .invalid("The target is not a path and a query that all servers read in the same way.")
@@ -190,7 +190,7 @@ struct Declined: Error {
             reason: "observed, and refused because of the upstream's headers")
     }
 
-    /// A refusal of the proxy's own.
+    /// A refusal that the proxy itself decided.
     init(
         _ outcome: ProxyMetrics.Outcome, status: Int, _ code: ErrorCode, _ message: String, retryAfter: Int? = nil,
         reason: String? = nil

@@ -1,4 +1,4 @@
-/// The build.
+/// The facts about this build of the service.
 package enum Build {
     /// The version, by semantic versioning. `Checks/documentation/version.py` compares the version of every package
     /// with it.

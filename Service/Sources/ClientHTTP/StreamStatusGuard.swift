@@ -11,7 +11,7 @@ final class StreamStatusGuard: ChannelInboundHandler {
 
     private var hasFailed = false
 
-    /// For `HTTPClient.Configuration.http2StreamChannelDebugInitializer`.
+    /// Adds the guard to a stream. This is a value for `HTTPClient.Configuration.http2StreamChannelDebugInitializer`.
     @Sendable static func add(to channel: any Channel) -> EventLoopFuture<Void> {
         channel.eventLoop.makeCompletedFuture {
             try channel.pipeline.syncOperations.addHandler(StreamStatusGuard(), position: .first)

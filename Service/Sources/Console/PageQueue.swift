@@ -4,8 +4,8 @@ internal import Bytes
 /// stores of the public listener, so many pages at once would make devices wait. A form that arrives slowly occupies memory. One
 /// person cannot occupy all places.
 ///
-/// If a person leaves, the page keeps its place until it ends. That is acceptable, because every page and every form ends in
-/// bounded time.
+/// If a person stops waiting for a page, the page keeps its place until it ends. That is acceptable, because every page and
+/// every form ends in bounded time.
 final class PageQueue: Sendable {
     static let maximumAtOnce = 2
     static let maximumWaiting = 4

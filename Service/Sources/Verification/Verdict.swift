@@ -108,7 +108,7 @@ extension Verdict {
 
 /// Nothing was verified: an option is invalid, or the line has no object.
 package struct NothingVerified: Error {
-    /// The verdict that a batch writes for it.
+    /// The verdict that a batch writes for this error.
     package let verdict: Verdict
 
     /// Reads an option. If the option cannot be used, this throws an error that does not blame the object.

@@ -29,14 +29,14 @@ public struct VerificationOptions: Sendable {
 }
 
 extension VerificationOptions {
-    /// Why options cannot be used.
+    /// The reason why options cannot be used.
     package struct Problem: Error, Sendable, CustomStringConvertible {
         /// A sentence for the operator.
         package let description: String
     }
 
-    /// Throws if roots, list of revoked keys or keys cannot be used, before the first line is read. Lines with an unusable policy
-    /// result in `could-not-check`.
+    /// Throws if roots, list of revoked keys or response keys cannot be used, before the first line is read. Lines with an
+    /// unusable policy result in `could-not-check`.
     package func validate() throws(Problem) {
         _ = try appleVerifiers()
         if let statusList, (try? RevocationStatusList(statusList)) == nil {

@@ -3,7 +3,7 @@ internal import Bytes
 internal import Crypto
 internal import StrictJSON
 
-/// The contents of a chain, with names.
+/// The contents of an Android key attestation chain, as a JSON object.
 enum KeyAttestationFacts {
     static func facts(_ audit: KeyAttestationAudit) -> JSONObject {
         var facts = audit.chain.map { Self.facts($0) } ?? JSONObject()
@@ -83,7 +83,7 @@ enum KeyAttestationFacts {
         return .object(object)
     }
 
-    /// The name, or the number without a name.
+    /// The name of a number, or the number itself if it has no name.
     private static func name(_ value: Int64, _ names: [Int64: String]) -> JSONValue {
         names[value].map { .string($0) } ?? .integer(value)
     }

@@ -1,7 +1,7 @@
 internal import PlayIntegrity
 internal import StrictJSON
 
-/// The contents of a token and its verdict, with names.
+/// The contents of a Play Integrity token and its verdict, as a JSON object.
 enum PlayIntegrityFacts {
     static func facts(_ audit: PlayIntegrityAudit) -> JSONObject {
         var facts = JSONObject()

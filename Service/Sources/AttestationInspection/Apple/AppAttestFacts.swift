@@ -8,7 +8,8 @@ extension JSONValue {
     static func hex(_ bytes: some Sequence<UInt8>) -> JSONValue { .string(Hexadecimal.encode(bytes)) }
 }
 
-/// The contents of objects, named as in input lines.
+/// The contents of App Attest objects, as JSON objects. Members have the names that they have in the batch interface's input
+/// lines.
 enum AppAttestFacts {
     static func facts(of object: AttestationObject) -> JSONObject {
         let claims = object.unverifiedClaims

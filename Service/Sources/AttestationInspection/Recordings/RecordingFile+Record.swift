@@ -7,7 +7,7 @@ extension RecordingFile.Changes {
     /// - Parameters:
     ///   - format: the format of the evidence.
     ///   - record: the record, in the form of the admin API.
-    ///   - policies: the record's policies by kind, in the form of an answer of the route what-if.
+    ///   - policies: the record's policies by kind, in the form of a response of the what-if route.
     /// - Returns: nil if the record lacks the platform of the format, or `policies` lacks its kind.
     package init?(of format: String, by record: JSONObject, policies: JSONObject) {
         let kind = EvidenceFormat(rawValue: format)?.policy ?? .ios

@@ -2,7 +2,7 @@ internal import AppAttest
 package import AuthContract
 internal import Crypto
 
-/// The DeviceCheck key of a team, as the service is configured with it.
+/// The DeviceCheck key of a team, from the service's configuration.
 package struct DeviceCheckKey: Sendable {
     /// Signs the requests.
     let signer: DeviceCheckSigner
@@ -15,7 +15,7 @@ package struct DeviceCheckKey: Sendable {
     ///   - teamID: the team's id: ten letters and digits.
     ///   - keyID: the key's id in the portal: ten letters and digits.
     ///   - pem: the `.p8` file: PKCS#8 in PEM.
-    ///   - prefixes: App ID prefixes. By default the team id, which all App IDs but very old ones have.
+    ///   - prefixes: App ID prefixes. By default the team id: all App IDs except very old ones begin with it.
     /// - Throws: `ContractError` if an id or the key is malformed. Its text reveals nothing about the key.
     package init(teamID: String, keyID: String, pem: String, prefixes: Set<String>? = nil) throws(ContractError) {
         guard Self.isIdentifier(teamID), Self.isIdentifier(keyID) else {

@@ -50,11 +50,12 @@ actor AccessTokens {
         if let rejected, let cached, cached.token.value == rejected.value { self.cached = nil }
         let now = clock.now
         if let cached, now < cached.renewAt { return cached.token }
-        // A pause that ends later began while the clock was ahead.
+        // Ignore a pause that ends later than the longest possible one: it began while the clock was ahead.
         if let failure, (now + 1...now + Self.pauseAfterRefusal).contains(failure.until) {
             return try usable(at: now, else: failure.error)
         }
-        // Fetch in a separate task, so that a cancelled caller does not cancel the others. The task ends within its deadline.
+        // Fetch in a separate task, so that a cancelled caller does not cancel the other callers. The task ends within its
+        // deadline.
         let current = fetching ?? Task { await fetch() }
         fetching = current
         switch await current.value {

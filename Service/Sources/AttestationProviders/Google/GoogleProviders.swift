@@ -19,7 +19,7 @@ package struct GoogleSettings: Sendable {
 
 /// Google's services behind AuthService's protocol.
 ///
-/// An outage is an outcome, never a hang: every call ends within its deadline.
+/// No call hangs: each ends within its deadline, and an outage is one of its outcomes.
 package struct GoogleProviders: EvidenceProviders {
     private let decoder: IntegrityDecoder
     private let lists: RevocationLists

@@ -130,7 +130,7 @@ final class IntegrityDecoder: Sendable {
 
     private func isPaused(_ subject: IntegritySubject) -> Bool {
         let now = clock.now
-        // A pause that ends later began while the clock was ahead.
+        // Ignore a pause that ends later than the longest possible one: it began while the clock was ahead.
         return state.withLock { state in
             state.pauses[subject].map { (now + 1...now + Self.longestPause).contains($0) } ?? false
         }

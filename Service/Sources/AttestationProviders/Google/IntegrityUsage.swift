@@ -1,7 +1,7 @@
 internal import AuthContract
 internal import AuthService
 
-/// The app, service account and package of a request to Play Integrity. Pauses and counts are kept for each.
+/// The app, service account and package of a request to Play Integrity. Pauses and counts are kept for each such subject.
 struct IntegritySubject: Sendable, Hashable {
     let caller: IntegrityCaller
     let package: String

@@ -111,7 +111,7 @@ struct ProviderResponse: Sendable {
     var retryAfter: Int64? { self["Retry-After"].flatMap(Int64.init(wholeSeconds:)) }
 }
 
-/// Why there is no response.
+/// The reason why a request got no response.
 enum ProviderFailure: Error, Hashable, CustomStringConvertible {
     case unreachable(String)
     case tooSlow

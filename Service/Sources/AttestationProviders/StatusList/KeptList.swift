@@ -82,7 +82,7 @@ func boundedContents(of path: String, limit: Int) throws -> (bytes: [UInt8], mod
     let attributes = try FileManager.default.attributesOfItem(atPath: path)
     guard let handle = FileHandle(forReadingAtPath: path) else { throw CocoaError(.fileReadNoSuchFile) }
     defer { try? handle.close() }
-    // One byte more than allowed, so that a file that grows is noticed.
+    // Read one byte more than allowed: if it exists, the file is too large.
     let bytes = try handle.read(upToCount: limit + 1) ?? Data()
     let modified = (attributes[.modificationDate] as? Date)?.timeIntervalSince1970 ?? 0
     // The file system may return a time beyond an Int64. Such a file does not confirm the list.

@@ -146,20 +146,21 @@ package actor RevocationLists {
 
     private func refreshIfDue(_ name: String) async {
         guard let entry = entries[name], isDue(entry) || entry.fetching != nil else { return }
-        // A separate task, so that a cancelled caller does not cancel the others. It ends within its deadline.
+        // Fetch in a separate task, so that a cancelled caller does not cancel the other callers. The task ends within its
+        // deadline.
         let fetch = entry.fetching ?? Task { await self.refresh(name) }
         entries[name]?.fetching = fetch
         await fetch.value
     }
 
-    /// Whether the list must be fetched: at its time, and after the clock was ahead.
+    /// Whether the list must be fetched: the next fetch is due, or a recorded time shows that the clock was ahead.
     private func isDue(_ entry: Entry) -> Bool {
         let now = clock.now
         return entry.dueAt <= now || entry.dueAt > now + Self.longestPause
             || entry.current.map { $0.confirmedAt > now + Self.clockTolerance } ?? false
     }
 
-    /// The difference of two clocks that is no fault, in seconds.
+    /// The largest difference between two clocks that is tolerated, in seconds.
     private static let clockTolerance: Int64 = 300
     /// The longest time between two fetches, in seconds.
     private static let longestPause: Int64 = 86_400
@@ -199,7 +200,7 @@ package actor RevocationLists {
         }
         entries[name]?.failures = 0
         entries[name]?.failure = nil
-        // A little early, so that nodes do not fetch at the same moment.
+        // Fetch up to 10 % earlier, at random, so that nodes do not fetch at the same moment.
         let jittered = Int64(Double(fresh) * (1 - random.fraction() / 10))
         entries[name]?.dueAt = clock.now + max(jittered, 1)
     }

@@ -4,10 +4,10 @@ internal import Dispatch
 
 /// The address that a delivery may connect to.
 ///
-/// A name is resolved here, and the connection goes to the address that was checked: a name that resolves to another address a
-/// moment later (DNS rebinding) gains nothing.
+/// A name is resolved here, and the connection goes to the address that was checked: if the name resolves to another address a
+/// moment later (DNS rebinding), that has no effect.
 enum ReceiverAddress {
-    /// Why there is no address.
+    /// The reason why there is no address to connect to.
     enum Failure: Error, Hashable {
         case unresolved
         case refused(String)

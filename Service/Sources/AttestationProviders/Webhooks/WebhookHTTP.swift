@@ -6,8 +6,8 @@ internal import ClientHTTP
 internal import NIOCore
 internal import NIOHTTP1
 
-/// Posts deliveries to receivers. Every attempt is bounded in time. Redirects are not followed, and of a response only the
-/// status is used.
+/// Posts deliveries to receivers. Every attempt is bounded in time. Follows no redirects, and uses only the status of a
+/// response.
 ///
 /// Share one, and shut it down at the end.
 package final class WebhookHTTP: WebhookTransport {

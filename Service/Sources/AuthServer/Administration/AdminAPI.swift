@@ -11,7 +11,7 @@ struct AdminAPI: Sendable {
     let stores: AuthService.Stores
     /// Counts the uses of credentials; nil without HTTP.
     var metrics: ServerMetrics?
-    /// Whether the service has begun to stop: waiting callers are then answered.
+    /// Whether the service has begun to stop. If so, callers that wait for an event are answered at once.
     var isStopping: @Sendable () -> Bool = { false }
     let followers = AuditFollowers()
     /// Searches of the audit log by code.
@@ -38,7 +38,7 @@ struct AdminAPI: Sendable {
         return try await perform(match.route, admitted)
     }
 
-    /// Answers a page's call, under the rules for a caller with this credential.
+    /// Answers a call of a console page, under the rules for a caller with this credential.
     func answer(_ call: AdminCall, by credential: Credential) async throws -> APIResponse {
         metrics?.used(credential, at: service.clock.now)
         try require(.viewer, of: credential)

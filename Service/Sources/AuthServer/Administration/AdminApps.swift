@@ -40,7 +40,8 @@ extension AdminAPI {
         try request.requireKnownSources(of: record, replacing: current)
         try request.requireKnownAudiences(of: record, replacing: current)
         try await requireOwnNames(of: record, replacing: current, request)
-        // Replace only the record that was read above: masked secrets were replaced by its secrets.
+        // The masked secrets in the new record were replaced by those of the record that was read above. So replace only that
+        // record, and not one that was saved meanwhile.
         let changed = try await usable {
             try await service.apps.change(record, ifStill: current, actor: request.actor)
         }
@@ -98,8 +99,8 @@ extension AdminAPI {
         return record
     }
 
-    /// Turns the error of an unusable record into the refusal of a malformed request. For example, an anchor is not a
-    /// certificate.
+    /// Turns the error about an unusable record, such as one whose anchor is not a certificate, into the refusal of a malformed
+    /// request.
     private func usable(_ change: () async throws -> Bool) async throws -> Bool {
         do {
             return try await change()
@@ -137,8 +138,8 @@ extension AdminRequest {
 }
 
 extension AdminRequest {
-    /// Refuses a record without `keys.compromise` while the app has demands there. The record may be an older file, so only
-    /// null lifts the demands.
+    /// Refuses a record without `keys.compromise` while the app's record has demands in this member. The new record may come
+    /// from an older file, so only null lifts the demands.
     fileprivate func requireLifted(_ demands: [KeyPolicy.Compromise], by record: AppRecord) throws(Refusal) {
         guard !demands.isEmpty, record.keys.compromises.isEmpty,
             body.optionalValue("keys")?.object?["compromise"] != .null

@@ -3,18 +3,18 @@ internal import AuthService
 internal import StrictJSON
 
 extension AdminRoute {
-    /// The number of events in which one call looks for codes of devices' events. No index has the codes, and reading this many
-    /// takes a store under 30 ms.
+    /// The largest number of events that one call searches for codes of events about devices. No index has these codes, and a
+    /// store reads this many events in under 30 ms.
     package static let searchedEvents: Int64 = 100_000
 }
 
 extension AdminAPI {
-    /// A page ends at 4 MiB, so it may have fewer events than `limit`. With a `code` of devices' events, it may have none although
-    /// later pages have some.
+    /// A page ends at 4 MiB, so it may have fewer events than `limit`. With a `code` of events about devices, a page may have no
+    /// events although later pages have some.
     ///
     /// Only earlier events that match `app_id`, `device_id` and `since` decide whether a page is the last one, never events of
-    /// other apps. With a `code` of devices' events, `next_before` depends on the number of the log's last event, whatever its app
-    /// is. `followAudit` returns this number too.
+    /// other apps. With a `code` of events about devices, `next_before` depends on the number of the log's last event, whatever
+    /// its app is. `followAudit` returns this number too.
     func queryAudit(_ request: AdminRequest) async throws -> APIResponse {
         let limit = Int(try request.query.integer("limit", in: 1...1000) ?? 100)
         let app = try request.narrowedApp()
@@ -56,7 +56,7 @@ extension AdminAPI {
         return since.map { newest.event.at >= $0 } ?? true
     }
 
-    /// A caller without `after` gets the end of the log, and follows from there.
+    /// Without `after`, the call begins at the end of the log, and `next_after` is the number to continue with.
     func followAudit(_ request: AdminRequest) async throws -> APIResponse {
         let limit = Int(try request.query.integer("limit", in: 1...1000) ?? 100)
         let app = try request.narrowedApp()
@@ -140,7 +140,7 @@ extension AuditEvent.Code {
 }
 
 extension AuditCheckResult {
-    /// A stable name.
+    /// The stable name of the result in the API.
     fileprivate var name: String {
         switch self {
         case .intact: "intact"

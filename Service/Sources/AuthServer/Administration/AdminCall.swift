@@ -31,7 +31,7 @@ package struct AdminCall: Sendable {
         self.body = body
     }
 
-    /// The item of the query that finds a device by its id, or by the hash that the log has (`DeviceHash`).
+    /// The query parameter that finds a device by its id, or by the hash that the log has (`DeviceHash`).
     package static func device(_ text: String?) -> (String, String?) {
         (text?.utf8.count == 16 ? "device_hash" : "device_id", text)
     }

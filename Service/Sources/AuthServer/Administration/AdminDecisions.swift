@@ -3,7 +3,7 @@ internal import AuthService
 internal import StrictJSON
 
 extension AdminAPI {
-    /// The most devices of one call. For more devices, the command line makes several calls.
+    /// The largest number of devices in one call. For more devices, the command line makes several calls.
     static let maximumDecisions = 100
 
     /// Decides about many devices of an app, one after another. Each change is saved with its own audit event, so a call with the
@@ -88,7 +88,8 @@ enum DecisionName: String, CaseIterable, Sendable {
         guard let by = try body.optionalString("by") else { return now + (within ?? 86_400) }
         guard within == nil else { throw ContractError("give within_seconds or by, not both") }
         let time = try UnixTime(iso8601: by)
-        // A key that is too old at once may cost its device the identity. `within_seconds: 0` says so on purpose.
+        // A time in the past makes the key too old at once, which may end the device's identity. A caller that wants this must
+        // use `within_seconds: 0`.
         guard time >= now else { throw ContractError("by is in the past: the service's clock says \(now.iso8601)") }
         guard time <= now + maximumWait else { throw ContractError("by is at most a year away") }
         return time

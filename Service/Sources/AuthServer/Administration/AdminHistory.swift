@@ -92,7 +92,7 @@ private struct HistorySeries: Comparable {
         return member == .app && text.isEmpty ? CountedVerdict.other : text
     }
 
-    /// By total, then by text, so that equal queries have equal answers.
+    /// Compares by total, then by text, so that equal queries have equal answers.
     static func < (left: HistorySeries, right: HistorySeries) -> Bool {
         if left.total != right.total { return left.total > right.total }
         let members = CountedVerdict.Member.allCases

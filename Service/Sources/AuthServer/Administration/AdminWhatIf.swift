@@ -4,9 +4,9 @@ internal import StrictJSON
 internal import Verification
 
 extension AdminAPI {
-    /// Judges one page of the app's devices under another record and under the current one; with the first page also the counts
-    /// of the history. With `limit` 0, the answer only says whether the record is valid, and has its policies. Nothing is changed,
-    /// and no file or URL of the record is opened.
+    /// Judges one page of the app's devices under a proposed record and under the current one. With the first page, also judges
+    /// the counts of the history. With `limit` 0, the answer only says whether the record is valid, and has its policies. Nothing
+    /// is changed, and no file or URL of the record is opened.
     func whatIf(_ request: AdminRequest) async throws -> APIResponse {
         try request.body.allowOnly("record", "limit", "cursor")
         let current = try await existingApp(request)
@@ -67,7 +67,7 @@ private struct FindingSums {
         sums[finding] = sum
     }
 
-    /// The findings, requests first, then by their reason.
+    /// The findings: those about requests first, then sorted by reason.
     var json: [JSONValue] {
         func order(_ finding: WhatIf.Finding) -> (String, String, String) {
             (finding.stage.rawValue, finding.reason.rawValue, finding.code?.rawValue ?? "")

@@ -11,7 +11,7 @@ extension AdminAPI {
     func countFindings(_ proposed: WhatIf, _ present: WhatIf, of app: AppID) async throws -> JSONObject {
         let (day, until) = (Int64(86_400), service.clock.now + 1)
         let since = until - VerdictHistory.hoursKept
-        // One step for all days: a query sums at most two slots.
+        // Use one step for the whole time. Slots start at multiples of the step, so a query sums at most two slots.
         var query = VerdictQuery(
             since: since - since.seconds % day, until: until, step: VerdictHistory.hoursKept, apps: [app], limit: 10_000
         )
@@ -60,7 +60,7 @@ private struct CountLine: Hashable {
         (platform, scheme, version) = (counted.text(.platform), counted.text(.scheme), counted.text(.version))
     }
 
-    /// The order of lines with as many verdicts.
+    /// The sort key of lines with the same number of verdicts.
     var order: String {
         [finding.stage.rawValue, finding.reason.rawValue, finding.code?.rawValue ?? "", platform, scheme, version]
             .joined(separator: " ")

@@ -5,7 +5,7 @@ internal import Bytes
 final class AuditFollowers: Sendable {
     /// The longest wait of one call, in seconds: shorter than the deadline of an answer.
     static let longestWait: Int64 = 25
-    /// How often a waiting caller's log is read.
+    /// The pause between two reads of the log for a waiting caller.
     static let interval: Duration = .milliseconds(250)
     private static let maximum = 64
 

@@ -17,7 +17,7 @@ struct EntityTag: Sendable, Hashable, CustomStringConvertible {
     /// The tag of a device: its version, which each `DeviceChange` increments. A `DeviceFact` or a last-seen time does not.
     init(_ device: DeviceRecord) { description = "\"\(device.version)\"" }
 
-    /// The tag of a webhook's settings. Not its version, which each delivery increments.
+    /// The tag of a webhook's settings. It does not depend on the webhook's version, which each delivery increments.
     init(_ webhook: Webhook) {
         self.init(
             hashing: JSONObject([
@@ -75,7 +75,7 @@ enum Precondition: Sendable {
     /// Refuses a record if the header names versions, but not the record's version.
     func check(_ record: AppRecord) throws(Refusal) { try check(EntityTag(record), of: "\(record.appID)") }
 
-    /// Refuses a version if the header names other versions only.
+    /// Refuses a version if the header names versions, but not this one.
     ///
     /// - Parameters:
     ///   - tag: the current version of the record.

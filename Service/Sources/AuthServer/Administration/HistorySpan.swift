@@ -8,7 +8,7 @@ struct HistorySpan: Equatable {
     /// Seconds of a step.
     let step: Int64
 
-    /// About the largest number of steps that a default step gives, unless that step is already a day.
+    /// The default step is chosen so that a span has about this many steps at most, but it is never longer than a day.
     private static let defaultCount: Int64 = 180
     /// The largest number of steps: the minutes of 48 hours, and one more because the span may begin within a minute.
     private static let maximumCount = Int(VerdictHistory.minutesKept / VerdictHistory.minute) + 1

@@ -1,4 +1,4 @@
-/// The service refuses a configuration.
+/// The error for a configuration that the service refuses.
 package struct ConfigurationError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The setting at fault: its name in a file, such as `server.port`, its variable or its flag; `config` for a whole file.
     package let key: String

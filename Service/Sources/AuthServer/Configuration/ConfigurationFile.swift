@@ -156,7 +156,8 @@ package struct ConfigurationFile: Sendable {
 
     // MARK: Keys
 
-    /// Descends to the keys of the table. A name that leads to no key is refused.
+    /// Descends into groups until it reaches the settings of `ConfigurationKey`. A name that is neither a setting nor a group
+    /// is refused.
     private static func collect(
         _ value: JSONValue, at path: String, _ place: Place, into values: inout [String: JSONValue],
         seen: inout Set<String>

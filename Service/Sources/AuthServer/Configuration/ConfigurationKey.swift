@@ -1,6 +1,6 @@
 internal import AuthService
 
-/// Every setting of the service by its name in a file. ``row`` has the rest.
+/// Every setting of the service by its name in a file. ``row`` has its type, default and meaning.
 package enum ConfigurationKey: String, Sendable, CaseIterable {
     case host = "server.host"
     case port = "server.port"

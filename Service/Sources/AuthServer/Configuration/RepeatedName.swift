@@ -2,8 +2,8 @@ internal import Yams
 
 /// A name that appears twice in one group of a configuration file: its path and both lines.
 ///
-/// Yams refuses such a text. Its error has neither the path nor the second line, and there is no tree that has them. So each
-/// repeated name gets a unique prefix until the text can be parsed.
+/// Yams refuses such a text. Its error has neither the path nor the second line, and it returns no tree in which to find them.
+/// So each repeated name gets a unique prefix until the text can be parsed.
 struct RepeatedName {
     let path: String
     let lines: [Int]

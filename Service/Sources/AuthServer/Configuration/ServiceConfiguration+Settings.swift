@@ -3,7 +3,7 @@ package import AuthService
 internal import Foundation
 internal import StrictJSON
 
-/// The settings in the types of the server and the rules.
+/// The settings, in the types that the server and AuthService use.
 extension ServiceConfiguration {
     static let protection = ProtectionSettings()
 
@@ -146,10 +146,10 @@ extension ServiceConfiguration {
     /// The age in days from which audit events are archived; nil: no events are.
     package var auditKeepDays: Int64? { value(.auditKeepDays).integer }
 
-    /// The days after which ended devices are forgotten; nil: never.
+    /// The days after which a deregistered or rejected device loses everything but its tombstone; nil: never.
     package var devicesForgetDays: Int64? { value(.devicesForgetDays).integer }
 
-    /// Refuses stores that exclude each other or are incomplete. Commands on the store have the same rule.
+    /// Refuses settings of stores that exclude each other or are incomplete. Commands that open the store make this check too.
     func checkStores() throws(ConfigurationError) {
         guard secret(.postgresql) != nil else {
             guard secret(.redis) == nil else {

@@ -169,8 +169,9 @@ package struct ServiceConfiguration: Sendable {
         return Setting(key: key, value: value, origin: .file(path), secretFile: path)
     }
 
-    /// The secrets whose files are in the credential store. If the package's unit is installed and only root can read the
-    /// store, all secrets, because their files may be there. None if systemd started this process with credentials.
+    /// The secrets that systemd may pass to the package's unit: those whose files are in the credential store. If only root can
+    /// read the store and the unit is installed, these are all secrets, because their files may be there. If systemd started
+    /// this process with credentials, there are none.
     private static func withheld(in store: String, _ environment: [String: String]) -> Set<ConfigurationKey> {
         guard environment["CREDENTIALS_DIRECTORY"] == nil else { return [] }
         var about = stat()

@@ -40,7 +40,7 @@ package struct AuthServer: Sendable {
     ///   - stores: the service's stores, for readiness, metrics and the admin API.
     ///   - settings: addresses, limits, certificate.
     ///   - readiness: the checks of `/readyz`; nil: each store, the service key and the clock.
-    ///   - metrics: counts; nil: metrics of this server alone.
+    ///   - metrics: the metrics that the server records; nil: the server makes its own.
     ///   - gauges: further metrics.
     ///   - pages: the pages below `/console` of the operations listener; nil: there are none.
     ///   - tracer: makes the spans of requests to the public listener; nil: they are not traced.
@@ -187,7 +187,7 @@ package struct AuthServer: Sendable {
             listener: responder, settings: live, connections: connections, certificate: certificate,
             stopping: stopping, malformed: malformed
         ).service(host: host, port: port, settings: live, logger: quietLogger) { channel, address in
-            // Only the public listener must lose no request: the others still answer while it finishes.
+            // Only the public listener must lose no request. The other listeners still answer while it finishes its requests.
             if name == "public" { stopping.began(listening: channel) }
             await listeners.listening(name, at: "\(scheme)://\(address)")
         }

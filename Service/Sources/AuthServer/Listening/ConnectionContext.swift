@@ -5,7 +5,7 @@ internal import HummingbirdCore
 internal import NIOCore
 internal import NIOHTTPTypes
 
-/// The connection that a request came over. A class, so that its requests share one copy.
+/// The connection that a request came over. It is a class, so that the requests of a connection share one copy.
 final class ConnectionContext: Sendable {
     /// The peer address; nil if the socket has none.
     let peer: IPAddress?

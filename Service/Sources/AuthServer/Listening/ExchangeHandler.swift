@@ -28,7 +28,8 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private var isQuiescing = false
     /// Whether the response being written announces the connection's end.
     private var announcesEnd = false
-    /// Whether the request being read came after the announced end, or behind a request of HTTP/1.0.
+    /// Whether the request being read came after the announced end of the connection, or after an unanswered request of
+    /// HTTP/1.0.
     private var ignoresRequest = false
     /// Whether the response being written replaces one of the HTTP library.
     private var isReplacing = false
@@ -73,8 +74,8 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         switch unwrapInboundIn(data) {
         case .head(let head):
-            // After the last answer's head no request is handled, because its client could not learn the result. An answer over
-            // HTTP/1.0 may be the last one, so no request is handled before it.
+            // After the last answer's head no request is handled, because its client could not learn the result. The answer to
+            // a request of HTTP/1.0 may be the last one, so a request that arrives before that answer is not handled either.
             guard !announcesEnd, waiting.last?.needsLength != true else {
                 if !waiting.isEmpty { waiting[offset: waiting.count - 1].keepsAlive = false }
                 ignoresRequest = true
@@ -125,7 +126,8 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
             announcesEnd = true
             if deadline.phase != .body { deadline.ignoreInput() }
             context.flush()
-            // Closed with an unread body, the connection would be reset, and the client might lose the answer.
+            // If both directions were closed with an unread body, the connection would be reset, and the client might lose the
+            // answer.
             context.close(mode: isQuiescing && deadline.phase != .body ? .all : .output, promise: nil)
         }
     }
@@ -145,21 +147,22 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
         endsWithConnection = waiting.first?.needsLength == true && response.headerFields[.contentLength] == nil
         announcesEnd = isLastAnswer || endsWithConnection
         var head = WireTranslation.head(response, isLast: announcesEnd)
-        // The encoder sends chunks in every answer of HTTP/1.1 without a length.
+        // The encoder sends chunks in every answer of HTTP/1.1 without a length, so make this an answer of HTTP/1.0.
         if endsWithConnection { head.version = .http1_0 }
         context.write(wrapOutboundOut(.head(head)), promise: promise)
     }
 
-    /// Resets a connection whose body is not complete, if its end would look like the body's.
+    /// Resets a connection whose response body is not complete, if the end of the connection would look like the end of the
+    /// body.
     func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
         guard endsWithConnection, mode != .input else { return context.close(mode: mode, promise: promise) }
         _ = (context.channel as? any SocketOptionProvider)?.setSoLinger(linger(l_onoff: 1, l_linger: 0))
         context.close(mode: .all, promise: promise)
     }
 
-    /// Whether the connection ends after the response to the oldest request, whatever its body is. It does in four cases: the client
-    /// requested it, in the form of its HTTP version; the following bytes cannot be parsed as a request; the server stops and no
-    /// other request waits; or the response answers no request.
+    /// Whether the connection ends after the response to the oldest request, whatever its body is. The connection ends in four
+    /// cases: the client requested it, by the rules of its HTTP version; the following bytes cannot be parsed as a request; the
+    /// server stops and no other request waits; or the response answers no request.
     private var isLastAnswer: Bool {
         waiting.first?.allowsNext != true || ((isQuiescing || stopping.hasBegun) && waiting.count == 1)
     }

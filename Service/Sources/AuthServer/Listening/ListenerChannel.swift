@@ -16,8 +16,8 @@ struct ListenerChannel<Listener: ListenerResponder>: HTTPChannelHandler {
     let connections: OpenConnections
     let certificate: TLSCertificate?
     let stopping: Stopping
-    /// Whether a connection ends, and its request is cancelled, when the client closes its half of it. A registration continues
-    /// without its client; a request to a backend need not.
+    /// Whether a connection ends, and its request is cancelled, when the client closes its half of it. Only a sidecar's
+    /// listener of requests sets this. In the auth service, a registration continues without its client.
     let endsWithClient: Bool
     let malformed: ExchangeHandler.MalformedAnswer
 
@@ -136,7 +136,7 @@ private final class ClosesWithInput: ChannelInboundHandler, RemovableChannelHand
     }
 }
 
-/// The peer has used up its share of connections. This error is not sent: the connection is closed.
+/// The peer already has the largest number of connections. This error is not sent: the connection is closed.
 private struct TooManyConnections: Error {}
 
 private struct ResponseAborted: Error {

@@ -42,7 +42,7 @@ final class OpenConnections: Sendable {
         self.logger = logger
     }
 
-    /// Counts a new connection until it closes. Returns false if its peer already has its share.
+    /// Counts a new connection until it closes. Returns false if its peer already has the largest number of connections.
     func admit(_ channel: any Channel) -> Bool {
         let address = IPAddress(channel.remoteAddress)
         // The connections of a trusted proxy have no limit of their own, because they carry the requests of many clients.

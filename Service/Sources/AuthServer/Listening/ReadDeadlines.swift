@@ -92,7 +92,7 @@ final class DeadlineHandler: ChannelInboundHandler, RemovableChannelHandler {
     init(_ deadline: ConnectionDeadline) { self.deadline = deadline }
 
     func handlerAdded(context: ChannelHandlerContext) {
-        // One timer for each connection. A timer for each request would cost too much.
+        // Use one timer for each connection. A timer for each request would cost too much.
         let (channel, tick) = (context.channel, deadline.tick)
         let deadline = NIOLoopBound(deadline, eventLoop: context.eventLoop)
         checking = context.eventLoop.scheduleRepeatedTask(initialDelay: tick, delay: tick) { _ in
@@ -115,7 +115,8 @@ final class DeadlineHandler: ChannelInboundHandler, RemovableChannelHandler {
 }
 
 extension TimeAmount {
-    /// At most a quarter of its range, so that adding it to the current time cannot overflow.
+    /// Converts a duration. The result is at most a quarter of the range of `TimeAmount`, so that adding it to the current time
+    /// cannot overflow.
     fileprivate init(_ duration: Duration) {
         let (seconds, attoseconds) = duration.components
         let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)

@@ -52,7 +52,7 @@ final class Stopping: Sendable {
     func drain(for time: Duration) async {
         flag.store(true, ordering: .sequentiallyConsistent)
         guard time > .zero else { return }
-        // Cancelled only if the server must end at once.
+        // This sleep is cancelled only if the server must end at once.
         try? await Task.sleep(for: time)
         await listener.withLock { $0 }?.acceptLastConnections()
     }

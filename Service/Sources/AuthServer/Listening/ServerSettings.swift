@@ -22,7 +22,7 @@ package struct ServerSettings: Sendable {
     package var publicOrigin: String?
     package var limits = RequestLimits()
     package var deadlines = ReadDeadlines()
-    /// The largest number of connections on each listener. Large enough that idle connections lock no client out.
+    /// The largest number of connections on each listener. The default is so large that idle connections lock no client out.
     package var maximumConnections = 16_384
     /// The largest number of connections of one peer address on each listener, except for trusted proxies; nil: a quarter of all.
     package var maximumConnectionsOfOnePeer: Int?
@@ -116,18 +116,18 @@ package struct MetricsListenerSettings: Sendable, Hashable {
 
 /// Limits of a request: sizes in bytes, and the number of header fields.
 package struct RequestLimits: Sendable {
-    /// The request line's target and all header fields.
+    /// The largest size of the request line's target and all header fields together.
     package var headerBlock = 16 * 1024
     package var headerCount = 100
     package var deviceBody = 64 * 1024
-    /// The decoded body of a request that `/verify` judges.
+    /// The largest decoded body of a request that `/verify` judges.
     package var verifiedBody = 1024 * 1024
-    /// The total size of the bodies of all unanswered requests, without the first 16 KiB of each.
+    /// The largest total size of the bodies of all unanswered requests, without the first 16 KiB of each.
     package var allBodies = 256 * 1024 * 1024
 
     /// The defaults.
     package init() {}
 
-    /// The body of a `/verify` call: the judged body in base64, and the other members.
+    /// The largest body of a `/verify` call: the judged body in base64, and the other members.
     var verifyBody: Int { verifiedBody / 3 * 4 + deviceBody }
 }

@@ -5,8 +5,8 @@ package import Logging
 internal import NIOCore
 internal import ServiceLifecycle
 
-/// The listeners of a sidecar: one for its requests and, if it has one, one for its operator. Limits, deadlines and connection
-/// bounds work as on the service's own listeners.
+/// The listeners of a sidecar: one for requests, and an optional one for its operator. Limits, deadlines and connection bounds
+/// work as on the service's own listeners.
 package struct SidecarServer: Sendable {
     /// Answers one request.
     ///
@@ -133,7 +133,7 @@ package struct SidecarServer: Sendable {
     }
 }
 
-/// The data of a request's connection that concern the request.
+/// The connection of a request, as far as the code that answers the request needs it.
 package struct SidecarConnection: Sendable {
     fileprivate let context: ConnectionContext
     /// Whether the peer is one of the trusted proxies.

@@ -8,7 +8,7 @@ enum LogText {
     /// The text with control and format characters escaped (`\u{1b}`). It is cut between characters, so that it has at most
     /// `limit` bytes of UTF-8.
     static func bounded(_ text: String, to limit: Int) -> String {
-        // Most text is printable ASCII. Scalars are slower to read.
+        // Check the bytes first: most text is printable ASCII, and Unicode scalars are slower to read.
         if text.utf8.count <= limit,
             text.utf8.withContiguousStorageIfAvailable({ $0.allSatisfy { 0x20..<0x7F ~= $0 } }) == true
         {

@@ -1,8 +1,9 @@
 internal import AuthContract
 package import AuthService
 
-/// The calls to Apple and Google, and, set at each scrape, today's requests to Play Integrity and the state of the revocation
-/// lists. The labels of these gauges are apps, packages and sources, so the app records bound the number of series.
+/// Metrics of the calls to Apple and Google, and gauges that are set at each scrape: today's requests to Play Integrity, and
+/// the state of the revocation lists. The labels of these gauges are apps, packages and sources, so the app records bound the
+/// number of series.
 extension ServerMetrics {
     private static let integrityRequests = "synheart_play_integrity_requests_today"
     private static let integrityRefusals = "synheart_play_integrity_quota_refusals_today"

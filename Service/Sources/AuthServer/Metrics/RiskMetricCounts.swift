@@ -30,7 +30,7 @@ struct RiskMetricCounts: Sendable {
         var name: String { upper.map { $0 == lower ? "\(lower)" : "\(lower)-\($0)" } ?? "\(lower)+" }
     }
 
-    /// A device that attests once a month has 1. Automated attestation has far more.
+    /// The metric of a device that attests once a month is 1. Automated attestation raises it far higher.
     static let ranges = [(0, 0), (1, 1), (2, 3), (4, 7), (8, 15), (16, 31), (32, nil)].map {
         Range(lower: $0.0, upper: $0.1)
     }

@@ -4,7 +4,7 @@ internal import Bytes
 /// Verdicts by app. The busiest apps have their own series, and all others share `other`.
 ///
 /// Every series only grows. When an app becomes one of the busiest, its verdicts so far stay in `other`. When it is no longer
-/// one of them, its own count is kept for the next time.
+/// one of them, the counts of its own series are kept, and continue if it becomes one of them again.
 final class VerdictCounts: Sendable {
     /// The largest number of apps with their own series.
     static let namedApps = 200
@@ -27,7 +27,7 @@ final class VerdictCounts: Sendable {
         /// A lower bound for the verdicts of every named app, which saves a search.
         var fewest = 0
 
-        /// Names an app if there is room, or if it has become busier than a named app.
+        /// Gives an app its own series if there is room, or if the app has become busier than one that has its own series.
         mutating func considerNaming(_ id: AppID, _ app: inout App) {
             if named.count >= VerdictCounts.namedApps {
                 guard app.total > fewest else { return }
@@ -45,7 +45,7 @@ final class VerdictCounts: Sendable {
 
     private let state = Locked(State())
 
-    /// - Parameter id: nil if the request names no app of its credential.
+    /// - Parameter id: the app; nil if the request names no app that its credential includes.
     func count(_ verdict: String, of id: AppID?) {
         state.withLock { state in
             guard let id, var app = state.apps[id] ?? (state.apps.count < Self.knownApps ? App() : nil) else {

@@ -32,7 +32,7 @@ struct OpenAPIOperation: Sendable {
 
     private static let everywhere: Set<ErrorCode> = [.invalidRequest, .internalError]
 
-    /// The Operation Object.
+    /// The Operation Object of OpenAPI.
     var json: JSONValue {
         var object = JSONObject()
         object["operationId"] = .string(id)

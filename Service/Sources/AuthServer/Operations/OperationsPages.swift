@@ -81,8 +81,8 @@ package struct PageFields: Sendable, Hashable {
     /// Fields from pairs of a name and a value.
     package init(_ fields: [(String, String)] = []) { all = fields.map { Field(name: $0.0, value: $0.1) } }
 
-    /// Parses fields. Refuses too many of them, long names, and escapes that are not those of UTF-8 text. Browsers send each line
-    /// end of a text as CR LF; values have LF.
+    /// Parses fields. Refuses too many of them, long names, and escapes that do not decode to UTF-8. Browsers send each line end
+    /// of a text as CR LF. The parsed values have LF.
     ///
     /// - Throws: `INVALID_REQUEST`.
     package init(parsing text: String) throws(Refusal) {

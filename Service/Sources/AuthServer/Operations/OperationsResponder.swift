@@ -188,7 +188,7 @@ struct OperationsResponder: ListenerResponder {
     }
 }
 
-/// The path does not have the request's method.
+/// The error for a path that does not support the request's method.
 struct MethodRefusal: Error {
     let allowed: [String]
 }

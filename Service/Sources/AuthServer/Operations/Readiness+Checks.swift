@@ -10,8 +10,9 @@ extension Readiness {
     ///   - random: makes the values that the checks write and read back.
     ///   - parts: prefixes of such values: one for each currently usable part of the stores of challenges and claims, if several
     ///     servers share them.
-    ///   - hasServerClock: whether one of `further` compares this node's clock with the one of a server that all nodes use. Then
-    ///     events of another date are the fault of another clock.
+    ///   - hasServerClock: whether one of `further` compares this node's clock with the one of a server that all nodes use. If
+    ///     so, that check judges this node's clock, and audit events that are dated later than now mean that another clock was
+    ///     ahead.
     ///   - further: checks that the stores' implementation adds.
     package init(
         service: AuthService, stores: AuthService.Stores, random: any RandomSource = SystemRandom(),
@@ -82,8 +83,8 @@ extension Readiness {
         }
     }
 
-    /// Judges a store that all nodes share. While a part of the store works, an unready node would only keep its clients away
-    /// from that part.
+    /// Judges a store that all nodes share. If only some parts are unusable, throws `Degraded` and not a failure: an unready
+    /// node would keep its clients away from the parts that work, too.
     ///
     /// - Parameters:
     ///   - trouble: why a part cannot be used; nil: every part can.
@@ -136,7 +137,7 @@ extension Readiness {
         let bytes = random.bytes(16)
         let halves = [bytes.prefix(8), bytes.suffix(8)].map { $0.reduce(UInt64(0)) { $0 << 8 | UInt64($1) } }
         let claim = ReplayClaim(high: halves[0], low: halves[1])
-        // Dated now, like a request.
+        // The claim is dated now, like that of a new request.
         let device = DeviceID(from: random)
         switch try await replay.claim(
             [claim], of: device, timestamp: now, expiresAt: now + ReplayClaim.life, now: now, futureWindow: futureWindow

@@ -41,16 +41,16 @@
             // The watchdog variables may be meant for another process, such as a parent that passed them on.
             let isMeant = environment["WATCHDOG_PID"].map { Int32($0) == process } ?? true
             let limit = environment["WATCHDOG_USEC"].flatMap { Int64($0) } ?? 0
-            // Half of the limit: sd_watchdog_enabled(3).
+            // Send at half of the limit, as sd_watchdog_enabled(3) recommends.
             interval = address != nil && isMeant && limit > 1 ? .microseconds(limit / 2) : nil
         }
 
-        /// Tells the manager. If that fails, the service continues: the manager has a timeout of its own.
+        /// Sends a state to the manager. If that fails, the service continues: the manager has its own timeout.
         package func tell(_ state: State) {
             guard let address else { return }
             let socket = Glibc.socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
             defer { if socket >= 0 { close(socket) } }
-            // Bounded, so that a manager that does not read cannot block the service.
+            // Set a timeout, so that a manager that does not read cannot block the service.
             var timeout = timeval(tv_sec: 2, tv_usec: 0)
             guard socket >= 0,
                 setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size)) == 0,

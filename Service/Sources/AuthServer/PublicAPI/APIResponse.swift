@@ -47,7 +47,7 @@ struct APIResponse: Sendable {
         return answer
     }
 
-    /// The answer of forward authentication. The identity is in headers, which a gateway copies. Under observation the headers are
+    /// The answer of forward authentication. The identity is in headers, which a gateway copies. In mode `observe` the headers are
     /// empty and not absent, so that the copies replace a client's own headers.
     static func forwarded(_ verdict: VerifyResponse) -> APIResponse {
         var answer = APIResponse()
@@ -67,7 +67,7 @@ struct APIResponse: Sendable {
     /// The outcome of an accepted request of another service. The history also uses it for a device's own accepted requests.
     static let verified = "verified"
 
-    /// The outcome of a request whose app observes, instead of the refusal with this code.
+    /// The outcome of a request that mode `observe` lets pass, although mode `enforce` would refuse it with this code.
     static func observed(_ code: ErrorCode) -> String { "observed_\(code.rawValue)" }
 }
 

@@ -1,7 +1,7 @@
 internal import AuthContract
 internal import AuthService
 
-/// The outcome of a request to the public API. The response, the metrics and the log line are functions of it.
+/// The outcome of a request to the public API. The response, the metrics and the log line are made from it.
 struct Outcome {
     /// The route; nil: the path is unknown.
     var route: Route?
@@ -101,7 +101,7 @@ struct Outcome {
                 refusal, as: route?.httpStatus(of: refusal.code), verified: isVerdict ? false : nil)
             answer.headers += headers(of: refusal)
         }
-        // Every response to the device's own requests has the demand until the device has rotated.
+        // Every response to the device's own requests has the demand to rotate, until the device has rotated.
         if !isVerdict, let demand = judgement?.signed?.rotationDemand, route != .rotateKey || answer.status != 200 {
             answer.headers.append((HeaderName.rotate, demand.headerValue))
         }

@@ -121,7 +121,7 @@ struct PublicResponder: ListenerResponder {
         return .json(response, outcome: response.status.rawValue)
     }
 
-    /// A device's own request with its body, if accepted.
+    /// Verifies a device's own request, and returns the request with its body. Throws the refusal.
     private func signed(
         _ request: PublicRequest, for operation: Operation, _ outcome: inout Outcome
     ) async throws -> (VerifiedRequest, body: [UInt8]) {
@@ -148,7 +148,7 @@ struct PublicResponder: ListenerResponder {
                 try await service.verify(question, by: credential, address: address)
             }
         } catch let refusal as Refusal where refusal.code == .payloadTooLarge {
-            // A device may send a body that is too large to be judged. Under observation, such a request is not refused either.
+            // A device may send a body that is too large to be judged. In mode `observe`, such a request is not refused either.
             judgement = await service.judgement(refusing: refusal, of: described, by: credential)
             guard judgement.isObserved else { throw refusal }
             outcome.described = described

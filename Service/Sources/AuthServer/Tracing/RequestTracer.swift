@@ -36,7 +36,7 @@ package struct RequestTracer: Tracer {
         return TraceSpan(record, in: parent, to: exporter)
     }
 
-    /// The place of a new span; nil: it is not recorded.
+    /// The trace context of a new span; nil: the span is not recorded.
     private func place(below parent: TraceContext?) -> TraceContext? {
         if let parent {
             return parent.isSampled ? TraceContext(parent.traceID, spanID: number(), isSampled: true) : nil

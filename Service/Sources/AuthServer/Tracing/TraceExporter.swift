@@ -99,19 +99,19 @@ package final class TraceExporter: Sendable {
             for await _ in wakes where !Task.isCancelled { await sendAll(within: settings.deadline, isLast: false) }
             group.cancelAll()
         }
-        // Send in a separate task: the cancellation of this one would also cancel the requests.
+        // Send in a separate task: the cancellation of this task would also cancel the requests.
         await Task { await sendAll(within: settings.flush, isLast: true) }.value
     }
 
-    /// Sends the waiting spans, and those that arrive meanwhile. After `limit`, those that are left wait for the next round, or are
-    /// dropped in the last one.
+    /// Sends the waiting spans, and those that arrive meanwhile. After `limit`, the remaining spans wait for the next call. If this
+    /// call is the last one, they are dropped.
     private func sendAll(within limit: Duration, isLast: Bool) async {
         let end = ContinuousClock.now + limit
         while isLast || end > .now, case let batch = take(), !batch.isEmpty {
             let left = end - .now
             let failure = left > .zero ? await send(batch, within: left) : "the time is over"
             if failure != nil, Task.isCancelled {
-                // The service stops: the last round sends these spans.
+                // The service stops: keep these spans for the last call.
                 return state.withLock { $0.spans.insert(contentsOf: batch, at: 0) }
             }
             note(failure, of: batch.count)

@@ -119,7 +119,7 @@ extension InstrumentationContext {
         static var nameOverride: String? { "traceparent" }
     }
 
-    /// The place of the current span; nil: the request has no trace.
+    /// The trace context of the current span; nil: the request has no trace.
     var place: TraceContext? {
         get { self[PlaceKey.self] }
         set { self[PlaceKey.self] = newValue }

@@ -4,7 +4,7 @@ internal import Crypto
 
 /// The stylesheet and the script. Their names have the hash of their content, so that browsers may cache them forever.
 enum Assets {
-    /// A file that pages name.
+    /// A file that pages link to.
     struct Asset: Sendable {
         /// The path below `/console`.
         let name: String

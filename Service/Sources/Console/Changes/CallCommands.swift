@@ -26,7 +26,7 @@ struct CallCommands: Sendable, Hashable {
         }
     }
 
-    /// For the partial `commands`.
+    /// The value for the template partial `commands`.
     var value: PageValue { ["curl": .lines(curl), "cli": cli.map { .lines($0) } ?? .none] }
 }
 

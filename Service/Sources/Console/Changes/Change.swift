@@ -43,7 +43,7 @@ struct ChangeField: Sendable {
     /// Whether the page marks the value as invalid.
     var isInvalid = false
 
-    /// For the partial `fields`.
+    /// The value for the template partial `fields`.
     var rendered: PageValue {
         var members: [String: PageValue] = [
             "name": .text(name), "label": .text(label), "hint": .optional(hint), "value": .text(value),

@@ -15,8 +15,8 @@ protocol ConsolePage: Sendable {
     func submit(_ visit: Visit) async throws -> PageResult
     /// A page with the problems of a form that the person is still filling in. Changes nothing.
     func check(_ visit: Visit) async throws -> Page
-    /// The page for a form that the console has no room for. It contains the text that the person typed, and makes no call. Nil:
-    /// the general page of the refusal.
+    /// The page for a form that the console is too busy to process. It contains the text that the person typed, and makes no
+    /// call. Nil: the general page of the refusal.
     func submit(_ visit: Visit, refusedWith refusal: PageRefusal) throws(PageRefusal) -> Page?
 }
 

@@ -49,13 +49,13 @@ extension Templates {
         </html>
         """#
 
-    /// A time, of a `Moment`.
+    /// Shows a time, from the value of a `Moment`.
     static let time = #"<time datetime="{{iso}}">{{utc}} <small>{{words}}</small></time>"#
 
     /// The field that binds a form to the session.
     static let token = #"<input type="hidden" name="token" value="{{page.token}}">"#
 
-    /// A call for a terminal, of `CallCommands`.
+    /// Shows a call as commands for a terminal, from the value of `CallCommands`.
     static let commands = #"""
         <div class="commands">
         {{#cli}}

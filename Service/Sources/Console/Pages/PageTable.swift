@@ -28,7 +28,7 @@ enum PageTable {
     ///   - link: the path of the link, as in `navigation`.
     ///   - path: the page's path below `/console`, as sent.
     static func isCurrent(_ link: String, at path: String) -> Bool {
-        // The page that sets up an app belongs to the apps, although its path does not begin with theirs.
+        // The page that sets up an app belongs to the apps, although its path does not begin with `/apps`.
         let path = path == "/set-up" ? "/apps" : path
         return path == link || !link.isEmpty && path.hasPrefix(link + "/")
     }

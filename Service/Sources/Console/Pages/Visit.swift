@@ -12,7 +12,7 @@ struct Visit: Sendable {
     let session: ConsoleSession
     let sessionID: String
     let sessions: ConsoleSessions
-    /// The values of the braces in the page's path, decoded.
+    /// The values of the parameters in the page's path, decoded.
     var parameters: [String: String] = [:]
 
     var now: UnixTime { service.now }
@@ -88,7 +88,7 @@ struct Visit: Sendable {
         return tag
     }
 
-    /// Leads to the page after a change that was made. That page tells of it.
+    /// Redirects to the next page after a change was made. That page reports the change.
     func made(_ call: AdminCall, ifMatch tag: String? = nil, _ sentence: String, next: String) -> PageResult {
         let notice = Notice(
             sentence: sentence, commands: commands(call, ifMatch: tag), path: String(next.prefix { $0 != "?" }),
@@ -97,7 +97,7 @@ struct Visit: Sendable {
         return .redirect(next)
     }
 
-    /// A call for a terminal.
+    /// The commands that make a call in a terminal.
     func commands(_ call: AdminCall, ifMatch tag: String? = nil) -> CallCommands {
         CallCommands(call, origin: origin, ifMatch: tag)
     }
@@ -107,8 +107,8 @@ struct Visit: Sendable {
         try await call(AdminCall(.listApps))["apps"]?.elements.compactMap { $0["app_id"]?.string } ?? []
     }
 
-    /// The app to which a list is narrowed; nil: it is not. A credential for some apps must name one, so if the query names none,
-    /// this is the first of `apps`.
+    /// The app to which a list is narrowed; nil: the list is not narrowed. A credential for some apps must name an app, so if the
+    /// query names none, this is the first of `apps`.
     func narrowedApp(_ apps: [String]) -> String? {
         if let app = request.query["app"], !app.isEmpty { return app }
         return credential.scope == .allApps ? nil : apps.first
@@ -128,7 +128,7 @@ struct Choice: Sendable, Hashable {
 
     init(_ value: String, _ label: String) { (self.value, self.label) = (value, label) }
 
-    /// The elements `value`, `label` and `selected` of a select element.
+    /// The options of a select element, each with `value`, `label` and `selected`.
     static func values(_ choices: [Choice], chosen: String) -> PageValue {
         .list(
             choices.map {

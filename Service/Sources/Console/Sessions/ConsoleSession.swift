@@ -45,7 +45,7 @@ struct Notice: Sendable, Hashable {
     let sentence: String
     /// The change as commands.
     let commands: CallCommands
-    /// The path of the page that shows it. A page about something else, such as in another tab, does not.
+    /// The path of the page that shows the notice. Other pages, such as one in another tab, do not show it.
     let path: String
     let madeAt: UnixTime
 
@@ -55,7 +55,7 @@ struct Notice: Sendable, Hashable {
 
 /// The sessions of this node, in memory: a restart ends all, and signing out ends one immediately.
 ///
-/// They are not sealed into a cookie for all nodes, because a copied cookie would then remain valid after the person
+/// They are not stored in an encrypted cookie for all nodes, because a copied cookie would then remain valid after the person
 /// signed out.
 final class ConsoleSessions: Sendable {
     /// The largest number of sessions of one credential. Another one ends the session that was used least recently.
@@ -112,7 +112,7 @@ final class ConsoleSessions: Sendable {
     /// Uses up the number of a form that makes a change. Returns false if the number was used before, or if the token was
     /// replaced or the session ended meanwhile.
     ///
-    /// - Parameter session: the session by which the token was checked.
+    /// - Parameter session: the session that the token was checked against.
     func take(_ number: String, of session: ConsoleSession, in id: String) -> Bool {
         sessions.withLock { sessions in
             guard let current = sessions[Self.key(id)], current.formToken == session.formToken else { return false }
@@ -120,8 +120,8 @@ final class ConsoleSessions: Sendable {
         }
     }
 
-    /// Replaces the token of the forms if it has enough used numbers. Call it after a change: a refused one must leave the token
-    /// of the page with the refusal.
+    /// Replaces the token of the forms if it has enough used numbers. Do not call it after a refused change: the page with the
+    /// refusal must keep a valid token.
     func renewToken(in id: String) {
         let next = Base64.url.encode(random.bytes(32))
         sessions.withLock { sessions in

@@ -22,7 +22,7 @@ struct Chart: Sendable {
     private static let width = 720.0
     private static let height = 160.0
 
-    /// For the partial `chart`; no value if all counts are 0.
+    /// The value for the template partial `chart`; no value if all counts are 0.
     var value: PageValue {
         let length = series.map(\.counts.count).max() ?? 0
         let peak = (0..<length).map(total).max() ?? 0

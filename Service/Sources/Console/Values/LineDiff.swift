@@ -43,7 +43,7 @@ enum LineDiff {
         return lines
     }
 
-    /// For the partial `diff`. Common lines far from a change are left out.
+    /// The value for the template partial `diff`. Common lines far from a change are left out.
     static func value(from old: String, to new: String) -> PageValue {
         guard let lines = lines(from: old, to: new) else {
             return ["same": .flag(false), "long": .flag(true), "differs": .flag(false), "lines": []]

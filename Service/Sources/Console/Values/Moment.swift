@@ -16,7 +16,7 @@ struct Moment {
         return Moment(time: time, now: now).value
     }
 
-    /// `2026-11-26 21:14 UTC`.
+    /// The time in UTC, such as `2026-11-26 21:14 UTC`.
     var utc: String { time.iso8601.prefix(16).replacing("T", with: " ") + " UTC" }
 
     /// A text such as `3 minutes ago` or `in 2 days`.

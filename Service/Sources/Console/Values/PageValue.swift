@@ -60,7 +60,7 @@ extension PageValue: ExpressibleByStringLiteral, ExpressibleByBooleanLiteral, Ex
 }
 
 extension Int64 {
-    /// `1234567` as `1,234,567`.
+    /// The number with commas between groups of three digits, such as `1,234,567`.
     var grouped: String {
         let digits = String(magnitude)
         var text = ""

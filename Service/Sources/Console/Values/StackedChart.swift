@@ -23,7 +23,7 @@ struct StackedChart: Sendable {
     /// Seconds of a step.
     let step: Int64
     let groups: [Group]
-    /// The highest sum that fits into the chart. Charts next to each other use the same.
+    /// The highest sum that fits into the chart. Charts next to each other use the same ceiling.
     let ceiling: Int64
     /// The number of steps, even if there are no counts.
     let length: Int
@@ -39,7 +39,7 @@ struct StackedChart: Sendable {
         return (0..<length).map { slot in groups.reduce(0) { $0 + $1.count(at: slot) } }.max() ?? 0
     }
 
-    /// For the partial `stacked`.
+    /// The value for the template partial `stacked`.
     var value: PageValue {
         let (from, to) = (utc(0), utc(length))
         let peak = Self.peak(groups)

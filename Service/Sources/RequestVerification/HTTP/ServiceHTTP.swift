@@ -4,8 +4,8 @@ internal import ClientHTTP
 internal import NIOCore
 internal import NIOHTTP1
 
-/// HTTP to the auth service: kept connections, one deadline for each exchange, bounded answers, no redirects, no proxies of the
-/// environment.
+/// HTTP to the auth service: persistent connections, one deadline for each exchange, bounded answers, no redirects, no proxies
+/// from environment variables.
 ///
 /// The connections close when the last reference to this object is released.
 final class ServiceHTTP: Sendable {

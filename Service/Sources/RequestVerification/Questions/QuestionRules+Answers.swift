@@ -75,7 +75,7 @@ extension QuestionRules {
         }
     }
 
-    /// The refusal for the client. Of the service's answer, it has only the parts that the client needs to recover.
+    /// The refusal for the client. It has only those parts of the service's answer that the client needs to recover.
     private func relayed(
         _ response: ServiceResponse, _ fields: JSONFields, code: String, _ id: String
     ) -> RefusalAnswer {

@@ -47,7 +47,7 @@ package struct QuestionRules: Sendable {
     /// The question about a request.
     ///
     /// - Parameter id: a new UUID. A repeated question has the same id.
-    /// - Throws: the answer to a request about which the service is not asked.
+    /// - Throws: the refusal of a request that is answered without asking the service.
     package func question(about request: ReceivedRequest, id: String) throws(RefusalAnswer) -> VerifyRequest {
         guard isFramed(request) else {
             throw refusal(.invalidRequest, "The body is not framed as the headers say.", id)
@@ -65,7 +65,7 @@ package struct QuestionRules: Sendable {
             body: body(of: request), verificationID: id, identityAudience: identityAudience)
     }
 
-    /// Scheme 2 signs the digest of the body, so the service needs no more.
+    /// Scheme 2 signs the digest of the body, so the service needs only the digest.
     private func body(of request: ReceivedRequest) -> VerifyRequest.Body {
         switch request.body {
         case .bytes(let bytes): request.usesSchemeTwo ? .sha256(ContentDigest(of: bytes).sha256) : .bytes(bytes)
@@ -73,8 +73,8 @@ package struct QuestionRules: Sendable {
         }
     }
 
-    /// Whether the headers name no length, or one without `Transfer-Encoding` that fits the body. Ambiguous framing allows request
-    /// smuggling.
+    /// Whether the headers name no length, or exactly one length that fits the body, and no `Transfer-Encoding` beside it.
+    /// Ambiguous framing allows request smuggling.
     private func isFramed(_ request: ReceivedRequest) -> Bool {
         let lengths = request.headers.values("Content-Length")
         guard let length = lengths.first else { return true }

@@ -90,7 +90,7 @@ public final class RequestVerifier: Sendable {
             do {
                 let response = try await exchange(question)
                 last = .success(response)
-                // An answer with Retry-After is final: that wait is longer than a client waits here.
+                // An answer with Retry-After is final: the wait that it asks for is longer than the pauses here.
                 if response.status < 500 || response.retryAfter != nil { break }
             } catch {
                 if Task.isCancelled { break }

@@ -1,7 +1,7 @@
 public import AuthContract
 public import HTTPTypes
 
-/// What to do with a request.
+/// The result of verifying a request: what the backend must do with it.
 public enum VerificationAnswer: Sendable, Hashable {
     /// Pass it on. This device signed it.
     case accepted(VerifiedIdentity)

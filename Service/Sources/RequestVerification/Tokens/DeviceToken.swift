@@ -14,9 +14,9 @@ public struct DeviceToken: Sendable, Hashable {
     public let platform: Platform
     /// The device's proven assurance.
     public let assurance: Assurance
-    /// When it was issued.
+    /// The time when the token was issued.
     public let issuedAt: UnixTime
-    /// When it expires.
+    /// The time when the token expires.
     public let expiresAt: UnixTime
     /// The id of the token (`jti`).
     public let tokenID: String

@@ -31,7 +31,7 @@ actor KeySet {
     private var hasFailed = false
     private var reading: Task<Void, Never>?
 
-    /// - Parameter uptime: a time that never runs back.
+    /// - Parameter uptime: a time that never goes backwards.
     init(
         url: String, exchange: @escaping RequestVerifier.Exchange, uptime: @escaping @Sendable () -> Duration,
         logger: Logger
@@ -59,7 +59,7 @@ actor KeySet {
             let pause = hasFailed ? Self.pauseAfterFailure : isOld ? .zero : Self.pauseForUnknown
             if let askedAt, now - askedAt < pause { return }
             askedAt = now
-            // A separate task, so that a cancelled caller does not cancel the fetch for the others.
+            // Fetch in a separate task, so that a cancelled caller does not cancel the fetch for other callers.
             reading = Task { await load(at: now) }
         }
         await reading?.value

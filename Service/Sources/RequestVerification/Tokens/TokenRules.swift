@@ -42,7 +42,8 @@ struct TokenRules: Sendable {
             let fields = try? JSONFields(.object(claims)),
             let signature = Base64.url.decode(bytes: parts[2])
         else { throw .refused("no base64url of JSON objects") }
-        // Compare JSON values, which are compared by their bytes. Swift compares strings by canonical equivalence.
+        // Compare JSON values, because their strings are compared byte by byte. Swift compares strings by canonical
+        // equivalence.
         guard header["alg"] == .string("ES256"), header["typ"] == .string(tokenType), header["crit"] == nil else {
             throw .refused("another alg or typ")
         }

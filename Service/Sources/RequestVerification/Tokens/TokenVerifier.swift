@@ -1,6 +1,6 @@
 package import AuthContract
 
-/// Verifies tokens of one issuer, without a request for each. Create one for each process and share it.
+/// Verifies tokens of one issuer, without a request to the service for each token. Create one for each process and share it.
 public final class TokenVerifier: Sendable {
     private let rules: TokenRules
     private let keys: KeySet
@@ -19,7 +19,7 @@ public final class TokenVerifier: Sendable {
     ///
     /// - Parameters:
     ///   - exchange: reads the keys; nil: over HTTP.
-    ///   - uptime: a time that never runs back, for the age of the keys.
+    ///   - uptime: a time that never goes backwards, for the age of the keys.
     ///   - now: the time, for the life of tokens.
     package init(
         _ configuration: TokenVerifierConfiguration, exchange: RequestVerifier.Exchange? = nil,
@@ -40,7 +40,7 @@ public final class TokenVerifier: Sendable {
 
     /// Verifies a token.
     ///
-    /// - Parameter token: the value of `Authorization: Bearer`, without the word.
+    /// - Parameter token: the value of `Authorization`, without the word `Bearer`.
     /// - Throws: `TokenError.refused` for a token that is not valid here, `TokenError.unavailable` if the keys cannot be read.
     public func verify(_ token: String) async throws(TokenError) -> DeviceToken {
         let unverified = try rules.read(token)

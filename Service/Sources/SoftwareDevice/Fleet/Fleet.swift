@@ -34,7 +34,7 @@ package struct Fleet: Sendable {
         /// The largest number of operations that run concurrently.
         package var concurrency: Int
 
-        /// Memberwise initializer. Team and package are those in the record that `apps example` prints.
+        /// Memberwise initializer. The devices use the team id and the package of the record that `apps example` prints.
         package init(
             url: String, appID: AppID, count: Int, kinds: [Kind], apple: AppleAuthority, google: GoogleAuthority,
             concurrency: Int

@@ -72,8 +72,8 @@ struct FleetDevice: Sendable {
         } catch { return false }
     }
 
-    /// Signs a request. Sends the request to the service. For `verify`, sends it in a question to `/verify` instead. Returns
-    /// whether the service accepted the signed request.
+    /// Signs a request and sends it to the service. For `verify`, sends a description of the signed request to `/verify`
+    /// instead. Returns whether the service accepted the signed request.
     func send(_ question: Fleet.Load.Question, dueAt due: ContinuousClock.Instant) async -> Bool {
         do {
             if case .status = question, asserts.withLock({ $0 }) { return try await sendAsserting() }

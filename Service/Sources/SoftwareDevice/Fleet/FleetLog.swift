@@ -33,7 +33,7 @@ package final class FleetLog: Sendable {
     /// The exchanges so far, by route, without the bad requests.
     package var routes: [Route: Line] { lines.withLock { $0.routes } }
 
-    /// The bad requests so far. Correctly refused ones are errors too, by code.
+    /// The exchanges with bad requests so far. A correct refusal is counted in `errors` too, under its code.
     package var bad: [BadTraffic: Line] { lines.withLock { $0.bad } }
 
     /// Records an answer to a request of this route, or to a bad request of this kind.

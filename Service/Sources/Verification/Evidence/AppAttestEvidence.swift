@@ -4,18 +4,18 @@ internal import Crypto
 package import Foundation
 package import StrictJSON
 
-/// An App Attest object with its expected values. A nil value is not compared.
+/// An App Attest object with its expected values, as an input line of a batch names them. A nil value is not compared.
 package struct AppAttestEvidence: Sendable {
     /// One of the three formats of App Attest.
     package let format: EvidenceFormat
     /// The object; nil: the line has none.
     package let object: [UInt8]?
-    /// The expected values. If the line's App ID is malformed, no App ID is expected, so none matches.
+    /// The expected values. If the line's App ID is malformed, the set of expected App IDs is empty, so no object matches.
     package var expected = AppAttestExpectations()
     /// Whether the object contains only the receipt. In published collections, other bytes of the attestation may follow the
     /// receipt.
     package var isWholeReceipt = false
-    /// The line's own policy.
+    /// The policy in the line.
     private(set) var ownPolicy: JSONValue?
 
     /// An object without expected values.

@@ -4,12 +4,13 @@ package import Crypto
 package import Foundation
 package import StrictJSON
 
-/// A chain of Android's key attestation with its expected values. A nil value is not compared.
+/// A chain of Android's key attestation with its expected values, as an input line of a batch names them. A nil value is not
+/// compared.
 package struct KeyAttestationEvidence: Sendable {
     /// The chain in PEM, leaf first; nil: the line has none.
     private let pem: String?
     private var expected = KeyAttestationExpectations()
-    /// The line's own policy.
+    /// The policy in the line.
     private var ownPolicy: JSONValue?
 
     /// A chain that the service judged.

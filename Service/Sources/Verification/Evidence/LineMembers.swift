@@ -14,7 +14,7 @@ extension JSONFields {
         try optionalParsed(name) { text in try Hexadecimal.decode(text).orThrow() }
     }
 
-    /// Octets in any base64.
+    /// Octets in standard base64 or base64url.
     func optionalBase64(_ name: String) throws(JSONError) -> [UInt8]? {
         try optionalParsed(name) { text in try Base64.decodeEitherForm(text).orThrow() }
     }

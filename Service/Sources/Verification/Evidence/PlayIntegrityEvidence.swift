@@ -2,7 +2,7 @@ package import Foundation
 package import PlayIntegrity
 package import StrictJSON
 
-/// A Play Integrity token with its expected values. A nil value is not compared.
+/// A Play Integrity token with its expected values, as an input line of a batch names them. A nil value is not compared.
 ///
 /// Classic tokens are decoded with response keys. A standard token, which only Google can decode, yields `could-not-check` unless
 /// its verdict is known.
@@ -12,7 +12,7 @@ package struct PlayIntegrityEvidence: Sendable {
     private var expected = PlayIntegrityExpectations()
     /// The verdict in the token, as the service decoded or recorded it; nil: not known.
     private let verdict: IntegrityVerdict?
-    /// The line's own policy.
+    /// The policy in the line.
     private var ownPolicy: JSONValue?
 
     /// A token that the service judged.
@@ -88,7 +88,8 @@ package struct PlayIntegrityEvidence: Sendable {
             .audit(token, keys: keys, decodedVerdict: verdict, against: expected)
     }
 
-    /// The default of the batch interface: the app of the published vectors. It must be licensed.
+    /// The default policy of the batch interface: it accepts the signing certificate of the app in the published vectors, and
+    /// requires a license.
     private static let defaultPolicy: PlayIntegrityPolicy = {
         let digest: [UInt8] = [
             0xFB, 0x60, 0x0C, 0x0C, 0xE4, 0xB4, 0x1D, 0x9A, 0x59, 0xA3, 0x0C, 0x4F, 0x6D, 0x2A, 0xA3, 0x5C,

@@ -28,7 +28,8 @@ extension Administration {
         try Self.success(try await answer(call), of: call.route)
     }
 
-    /// Makes a call that returns a new secret. If the call failed, it may have been carried out all the same.
+    /// Makes a call that returns a new secret. If the call fails, the error says that the service may have carried it out
+    /// nevertheless.
     ///
     /// - Parameters:
     ///   - thing: what the call makes, such as "webhook".
@@ -62,7 +63,7 @@ extension Administration {
         guard let fields = try? JSONFields(answer.body), let error = try? ErrorBody(fields) else {
             throw CommandFailure(.impossible, "the answer, with status \(answer.status), is not the admin API's")
         }
-        // Every operations listener knows the paths without parameters, so a 404 there is another server's.
+        // Every operations listener knows the paths without parameters, so a 404 for such a path comes from another server.
         if error.code == ErrorCode.notFound.rawValue, !route.template.contains("{") {
             throw CommandFailure(.impossible, "there is no admin API there: --url names the operations listener")
         }

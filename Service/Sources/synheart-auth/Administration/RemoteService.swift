@@ -8,7 +8,7 @@ import SynheartAuth
 struct RemoteService: Administration {
     private let origin: RequestOrigin
     private let credential: Secret
-    /// It lasts as long as the process.
+    /// The transport lasts as long as the process.
     private static let transport = PooledTransport(concurrency: 8)
 
     private static let maximumAnswer = 64 << 20

@@ -4,7 +4,7 @@ import AuthServer
 import AuthService
 import StrictJSON
 
-/// Provisioned apps.
+/// The commands for provisioned apps.
 struct AppsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "apps", abstract: "Provision apps.",

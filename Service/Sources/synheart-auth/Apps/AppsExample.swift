@@ -45,7 +45,7 @@ extension AppsCommand {
             return try AppRecord(JSONFields(record)).json(secrets: .plain)
         }
 
-        /// A staging record that trusts these authorities. Its only secret is that of the test kit.
+        /// A staging record that trusts these authorities. Its only secret is the test kit's decryption key.
         static func record(
             app: AppID, _ authorities: AuthorityOptions, allowsDevelopment: Bool = false
         ) throws -> JSONObject {

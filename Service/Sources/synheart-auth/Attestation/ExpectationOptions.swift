@@ -96,7 +96,7 @@ struct ExpectationOptions: ParsableArguments {
         return options.filter(\.isGiven).map { ($0.option, $0.formats) }
     }
 
-    /// What an option must be, if its member of the line cannot be read.
+    /// The error text for an option whose member of the input line cannot be read.
     static func problem(_ error: JSONError) -> String {
         switch error.path {
         case "client_data": "--challenge: expected base64"

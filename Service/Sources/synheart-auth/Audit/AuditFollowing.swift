@@ -10,7 +10,7 @@ extension Administration {
     /// call is repeated with back-off, and no event is lost or repeated.
     ///
     /// - Parameters:
-    ///   - after: only after the event with this number; nil: only later events.
+    ///   - after: the number of the event after which to begin; nil: the log's last event.
     ///   - query: further conditions.
     ///   - show: called with each event.
     func followAudit(

@@ -8,7 +8,7 @@ import Glibc
 struct BackupFile: Sendable {
     let path: String
 
-    /// Writes a new file, reads it again, and gives it its name if it is valid.
+    /// Writes a new file under a temporary name, reads it again, and renames it if it is valid.
     ///
     /// - Parameters:
     ///   - key: must have the key that seals the backup.

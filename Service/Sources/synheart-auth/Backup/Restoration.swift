@@ -16,7 +16,7 @@ struct Restoration: Sendable {
         /// The missing archive files, which the restore could not check.
         var unchecked: [String] = []
 
-        /// The lines about unchecked files, after the others; empty: all were checked.
+        /// The lines about unchecked files, which follow the other lines of the output; empty: all files were checked.
         var warning: String {
             guard let first = unchecked.first else { return "" }
             let rest = unchecked.count - 1
@@ -32,12 +32,12 @@ struct Restoration: Sendable {
 
     /// Checks and completes the new database, with the archives whose files are there.
     ///
-    /// - Parameter advice: follows the text of a refusal.
+    /// - Parameter advice: appended to the text of a refusal.
     func complete(_ stores: any StoreEngine, else advice: String = "") async throws -> Outcome {
         var service = AuthService(stores: stores.all, key: key)
         service.auditTrail.folder = archive
         let missing = try await service.auditTrail.missingArchives()
-        // Reading the backup already checked that the archives connect to the log, and their last seal.
+        // Reading the backup has already checked the last seal of the archives, and that they connect to the log.
         let finding = try await service.auditTrail.verify(against: contents.head, skipsMissing: true)
         guard finding == .intact else { throw CommandFailure(.refused, Self.sentence(finding) + advice) }
         try await stores.all.audit.append(

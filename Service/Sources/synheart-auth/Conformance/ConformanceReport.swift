@@ -34,7 +34,7 @@ struct ConformanceReport {
         for row in rows { try StandardOutput.print(json: JSONValue.object(row).text()) }
     }
 
-    /// Prints a result as JSON, or as a line. Below the line of a case that does not hold come the reason and the exchanges.
+    /// Prints a result as JSON, or as a line. If the case does not hold, more lines show the reason and the exchanges.
     mutating func tell(_ item: any ListedCase, _ result: CaseResult) throws {
         counts[result.state, default: 0] += 1
         guard !output.json else {

@@ -96,7 +96,8 @@ extension Stage {
         return phone
     }
 
-    /// Adds the phone of an accepted registration to the cast. Skips the case if the phone is not `registered`.
+    /// Records the phone of an accepted registration, so that it is deregistered at the end. Skips the case if the phone is not
+    /// `registered`.
     @discardableResult
     func enter(_ parts: Enrolment, _ platform: Platform, _ answer: WireResponse) throws -> Phone {
         guard let registered = try? RegisterResponse(parsing: answer.body) else {

@@ -41,7 +41,7 @@ struct WireRequest: Sendable {
     func value(_ name: String) -> String { headers.first { $0.name == name }?.value ?? "" }
 }
 
-/// An answer of the other side, which may be an attacker's: its size is bounded, and nothing in it is trusted.
+/// An HTTP answer. It may come from an attacker: its size is bounded, and nothing in it is trusted.
 struct WireResponse: Sendable {
     let status: Int
     let headers: HeaderFields
@@ -76,7 +76,7 @@ struct Exchange: Sendable {
     /// The answer, or the reason why none arrived.
     let came: Result<WireResponse, NoAnswer>
 
-    /// The most bytes of a body, and characters of one header's value, that a report shows.
+    /// The largest number of bytes of a body, and of characters of one header's value, that a report shows.
     private static let shown = 2048
     /// Headers with a credential of the operator, whose values are not shown.
     private static let secret = ["authorization", HeaderName.serviceCredential.lowercased()]

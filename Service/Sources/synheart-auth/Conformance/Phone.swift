@@ -33,7 +33,7 @@ final class Phone: Sendable {
         _ route: Route, _ body: [UInt8]? = nil, at time: UnixTime, by signer: P256.Signing.PrivateKey? = nil,
         nonce: RequestNonce = RequestNonce(from: SystemRandom())
     ) throws -> WireRequest {
-        // A POST of the service's own routes has a JSON object.
+        // A POST to the service's own routes has a JSON object as its body.
         try signed(
             route.method, route.rawValue, body ?? (route.method == "POST" ? Array("{}".utf8) : []), at: time,
             by: signer, nonce: nonce)

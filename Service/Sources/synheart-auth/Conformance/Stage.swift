@@ -5,7 +5,7 @@ import Foundation
 import StrictJSON
 import SynheartAuth
 
-/// The surroundings of a case: the service under test, the test kit's Apple and Google, and the phones.
+/// The environment of a case: the service under test, the test kit's Apple and Google, and the phones.
 struct Stage: Sendable {
     let options: Options
     let apple: AppleAuthority
@@ -166,7 +166,8 @@ final class Cast: Sendable {
 
     private let members = Locked(Members())
 
-    /// The most uses of a shared phone before a new one is due, because failed signatures are limited for each device.
+    /// The largest number of uses of a shared phone before a new one is due, because failed signatures are limited for each
+    /// device.
     private static let maximumUses = 15
 
     func enter(_ phone: Phone) { members.withLock { $0.phones.append(phone) } }

@@ -5,7 +5,7 @@ import AuthService
 import Foundation
 import StrictJSON
 
-/// Credentials of services and operators.
+/// The commands for credentials of services and operators.
 struct CredentialsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "credentials", abstract: "Make, list and revoke credentials of services and operators.",

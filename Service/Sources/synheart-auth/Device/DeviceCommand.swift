@@ -5,7 +5,7 @@ import SoftwareDevice
 import StrictJSON
 import SynheartAuth
 
-/// A software device for development.
+/// The commands for a software device for development.
 struct DeviceCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "device",
@@ -26,7 +26,7 @@ struct DeviceCommand: AsyncParsableCommand {
 
     enum Phone: String, ExpressibleByArgument, CaseIterable { case ios, android }
 
-    /// The device of a command.
+    /// The options that name the device of a command.
     struct Folder: ParsableArguments {
         @Option(name: .customLong("dir"), help: "The folder of the device.") var directory =
             "synheart-device"

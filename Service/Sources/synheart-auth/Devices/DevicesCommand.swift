@@ -3,7 +3,7 @@ import AuthServer
 import AuthService
 import StrictJSON
 
-/// Registered devices.
+/// The commands for registered devices.
 struct DevicesCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "devices", abstract: "Look at registered devices, approve and revoke them.",
@@ -23,7 +23,7 @@ struct DevicesCommand: AsyncParsableCommand {
             LowerScheme.self,
         ])
 
-    /// The device of a command.
+    /// The options that name the device of a command.
     struct Target: ParsableArguments {
         @Option(name: .customLong("app"), help: "The app id.") var app: String
         @Argument(help: "The device id.") var device: String

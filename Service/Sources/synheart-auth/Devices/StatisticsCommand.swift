@@ -4,7 +4,7 @@ import AuthServer
 import AuthService
 import StrictJSON
 
-/// The numbers of devices and of requests to providers; or, with `--since`, of verdicts.
+/// Prints the numbers of devices and of requests to providers or, with `--since`, the numbers of verdicts.
 struct StatisticsCommand: AdministrationCommand {
     static let configuration = CommandConfiguration(
         commandName: "statistics", abstract: "Count devices by app and status, or verdicts by time.",

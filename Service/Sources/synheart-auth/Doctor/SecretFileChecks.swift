@@ -18,7 +18,7 @@ struct SecretFileChecks {
         for (path, keys) in holders {
             Self.checkMode(of: path, named: "configuration", holding: keys, &report)
         }
-        // A group may read TLS keys, because distributions set them up so.
+        // A group may read TLS keys, because distributions give them such permissions.
         for (key, check) in [(ConfigurationKey.tlsKey, "tls"), (.operationsTLSKey, "operations_tls")] {
             guard let file = configuration.text(key) else { continue }
             Self.checkMode(of: file, named: check, forbidden: 0o007, &report)

@@ -33,12 +33,13 @@ struct ServerStoreChecks {
         if let place { options.claims = place }
         let database = await PostgreSQLStores.diagnose(postgresql, options: options)
         let others = await RedisStores.diagnose(redis, claimsOfOneApp: claimsOfOneApp)
-        // The keeper comes last: a Redis that cannot be used is the cause, and another keeper no remedy.
+        // List the result about the keeper last. If Redis cannot be used, that is the cause, and another keeper would be no
+        // remedy.
         let isKeeper = { (result: StoreCheckResult) in result.check == "claim_keeper" }
         return database.filter { !isKeeper($0) } + others + (place == nil ? [] : database.filter(isKeeper))
     }
 
-    /// Runs all checks, and those of the content if the key opens it.
+    /// Runs all checks. If the key opens the database, checks its content too.
     func run(_ key: ServiceKey?, _ report: inout DoctorReport) async {
         for finding in await findings() { report.add(finding) }
         guard let key,

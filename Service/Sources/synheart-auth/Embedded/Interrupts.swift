@@ -75,7 +75,7 @@ enum Interrupts {
     }
 
     private static func source(_ number: Int32) -> (any DispatchSourceSignal)? {
-        // nohup ignores SIGHUP. Keep it ignored.
+        // If `nohup` made this process ignore SIGHUP, keep it ignored.
         if number == SIGHUP, isIgnored(number) { return nil }
         signal(number, SIG_IGN)
         let source = DispatchSource.makeSignalSource(signal: number)

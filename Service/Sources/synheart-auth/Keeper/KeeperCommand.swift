@@ -6,7 +6,7 @@ import PostgreSQLStores
 import RedisStores
 import StrictJSON
 
-/// The store that keeps the history of replay claims.
+/// The commands for the store that keeps the history of replay claims.
 struct KeeperCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "keeper", abstract: "Show or change the store that keeps the history of replay claims.",

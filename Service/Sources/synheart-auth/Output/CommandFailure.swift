@@ -28,7 +28,7 @@ struct CommandFailure: Error, CustomStringConvertible {
 
 extension AsyncParsableCommand {
     /// Runs a command's work, and turns an error into one sentence and an exit code. Exit codes, errors of validation and
-    /// interrupts pass through. Without a standard output for the result, the command fails before its work.
+    /// interrupts pass through. If standard output is closed, the command fails before its work.
     func reporting(_ work: () async throws -> Void) async throws {
         do {
             try StandardOutput.check()

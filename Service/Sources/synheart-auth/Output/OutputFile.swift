@@ -5,12 +5,12 @@ import Glibc
 enum OutputFile {
     static func write(_ text: String, to path: String) throws(CommandFailure) { try write(Array(text.utf8), to: path) }
 
-    /// Writes bytes. An existing file is replaced atomically, so that its mode and its open readers have no effect. If the path
-    /// is a pipe or a device, the bytes are written into it.
+    /// Writes bytes. An existing file is replaced atomically: the new file does not get its mode, and readers that have the old
+    /// file open see no change. If the path is a pipe or a device, the bytes are written into it.
     static func write(_ bytes: [UInt8], to path: String) throws(CommandFailure) {
         var about = stat()
         if stat(path, &about) == 0, about.st_mode & S_IFMT != S_IFREG {
-            // Non-blocking: a named pipe without a reader is an error.
+            // Open it non-blocking, so that a named pipe without a reader is an error.
             return try writeThrough(bytes, to: path, O_WRONLY | O_NONBLOCK | O_NOCTTY)
         }
         let target = resolved(path)

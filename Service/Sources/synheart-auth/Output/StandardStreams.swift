@@ -71,7 +71,7 @@ enum StandardOutput {
         guard StandardStreams.isWritable(STDOUT_FILENO) else { throw lost("it is closed") }
     }
 
-    /// Syncs an output file to the disk: a full disk or a lost network folder fails only then.
+    /// Syncs an output file to the disk. Some errors, such as a full disk or a lost network folder, are reported only then.
     static func synchronize() throws(CommandFailure) {
         guard fsync(STDOUT_FILENO) != 0, ![EINVAL, EROFS, ENOTSUP].contains(errno) else { return }
         throw lost(String(cString: strerror(errno)))

@@ -2,7 +2,7 @@ import ArgumentParser
 import PlayIntegrity
 import StrictJSON
 
-/// Files of Play Console.
+/// The commands for files of Play Console.
 struct PlayIntegrityCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "playintegrity", abstract: "Open files of Play Console.",

@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// App records before they are in effect.
+/// The commands for app records that are not in effect yet.
 struct PolicyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "policy", abstract: "Say what another app record would decide.",

@@ -24,7 +24,8 @@ struct WhatIfReport {
 
     init(app: String) { self.app = app }
 
-    /// The number of findings about devices that the present record does not have. A device may have two.
+    /// The number of findings about devices that only the proposed record causes, and not the present one. A device may have
+    /// two findings.
     var newly: Int { findings.values.reduce(0) { $0 + $1.newly } }
 
     /// Adds a page of devices.

@@ -2,7 +2,7 @@ import ArgumentParser
 import AuthServer
 import StrictJSON
 
-/// Refusals that the service recorded.
+/// The commands for refusals that the service recorded.
 struct RecordingsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "recordings", abstract: "List refusals that were recorded, export and erase them.",

@@ -44,7 +44,8 @@ struct Providers {
         await keepingLists
     }
 
-    /// The sources that apps name; nil if the records cannot be read. With `ifAllCanBeRead`, one unreadable record suffices.
+    /// The sources that apps name; nil if the records cannot be read. With `ifAllCanBeRead`, also nil if a single record cannot
+    /// be read.
     private static func lists(of service: AuthService, ifAllCanBeRead: Bool) async -> Set<String>? {
         guard let apps = try? await service.apps.readableRecords(), !ifAllCanBeRead || apps.unreadable.isEmpty else {
             return nil

@@ -12,7 +12,7 @@ struct Reloading {
     let level: LogLevel
     let logger: Logger
 
-    /// Follows the signals until cancelled.
+    /// Reloads at each signal until the task is cancelled.
     ///
     /// Reloadable settings are compared with the previous reload. Settings that need a restart are compared with the start, so
     /// that the log names them at each reload until the service restarts or the change is reverted.

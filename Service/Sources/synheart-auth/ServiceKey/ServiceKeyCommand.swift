@@ -4,7 +4,7 @@ import AuthService
 import Foundation
 import StrictJSON
 
-/// The key that seals secrets in the database.
+/// The commands for the key that seals secrets in the database.
 struct ServiceKeyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "service-key", abstract: "Rotate the key that seals secrets in the database.",

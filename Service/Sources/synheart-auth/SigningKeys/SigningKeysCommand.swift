@@ -2,7 +2,7 @@ import ArgumentParser
 import AuthServer
 import StrictJSON
 
-/// The keys that sign device tokens.
+/// The commands for the keys that sign device tokens.
 struct SigningKeysCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "signing-keys", abstract: "List, rotate and revoke the keys that sign device tokens.",

@@ -68,8 +68,8 @@ struct MigrateStoreCommand: AsyncParsableCommand {
         }
     }
 
-    /// Gives up the move, unless a node has used PostgreSQL: its devices and revocations would be unknown in the file, and phones
-    /// would give up their identities.
+    /// Gives up the move, unless a node has used PostgreSQL: the file lacks the devices and revocations that PostgreSQL got since
+    /// the move, and phones would give up their identities.
     private func giveUp(_ source: SQLiteStores, _ database: String) async throws {
         if let target {
             let stores = try await PostgreSQLStores.connect(target, role: .administration)

@@ -47,7 +47,7 @@ struct ServerStores: StoreEngine {
         options.connections = 2
         options.createsTables = creating
         let postgresql = try await PostgreSQLStores.connect(url, role: .administration, options: options)
-        // The first question shows which primary answers.
+        // The first query shows which primary answers.
         let ahead = try? await postgresql.clockLead()
         if let redis, let primary = await RedisStores.newestPrimary(redis) { postgresql.learn(of: primary) }
         if let ahead, abs(ahead) > PostgreSQLStores.maximumClockDifference {

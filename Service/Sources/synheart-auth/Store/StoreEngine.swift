@@ -8,7 +8,7 @@ protocol StoreEngine: Sendable {
     var all: AuthService.Stores { get }
     var receipts: any ReceiptStore { get }
     var serviceKeys: any ServiceKeyStore { get }
-    /// Excludes services while the service key changes.
+    /// The lock that keeps services from running while the service key changes.
     var lock: any ServiceLock { get }
     /// For each part of the stores of challenges and claims that can currently be used, the first bytes of the challenges and
     /// device ids that belong to it (`Readiness`). Empty if the stores have no parts.

@@ -30,7 +30,8 @@ extension ServiceConfiguration {
     /// The path of the SQLite database as configured.
     var databasePath: String { text(.database) ?? "synheart-auth.sqlite" }
 
-    /// Where the state is: PostgreSQL, and Redis if it is set, if there is a URL of PostgreSQL; otherwise the SQLite file.
+    /// The place of the state. If a URL of PostgreSQL is set, it is PostgreSQL, with Redis if that is set. Otherwise it is the
+    /// SQLite file.
     func storePlace() throws -> StorePlace {
         guard let postgresql = secret(.postgresql) else { return .file(try SQLiteStores.resolvedPath(databasePath)) }
         return .servers(postgresql: postgresql, redis: secret(.redis))

@@ -2,7 +2,7 @@ import ArgumentParser
 import AuthServer
 import StrictJSON
 
-/// Receivers of audit events.
+/// The commands for receivers of audit events.
 struct WebhooksCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "webhooks", abstract: "Add, list, switch and remove receivers of audit events.",

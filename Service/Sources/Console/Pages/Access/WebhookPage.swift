@@ -3,11 +3,12 @@ internal import AuthServer
 internal import AuthService
 internal import StrictJSON
 
-/// One webhook: its settings, whether it delivers, its last deliveries, and the events around its place in the log.
+/// One webhook: its settings, whether it delivers, its last deliveries, and the events around its position in the log.
 struct WebhookPage: ConsolePage {
     let path = "/access/webhooks/{webhook_id}"
     let needs: AdminRoute? = .showWebhook
-    /// The largest number of events that are read up to the webhook's place and after it, and of deliveries that are read.
+    /// The largest number of events that are read up to the webhook's position, of events that are read after it, and of
+    /// deliveries.
     private static let maximumEvents = 20
     /// Seconds for which a failed delivery is retried, as *Webhooks.md* promises.
     private static let retryPeriod: Int64 = 86_400
@@ -106,8 +107,8 @@ struct WebhookPage: ConsolePage {
         return events.filter { wants(webhook, $0) }.map { row($0, resend: nil, visit) }
     }
 
-    /// The events for the webhook, among the last ones up to its place. They were delivered or given up, unless they are older than
-    /// the webhook.
+    /// The events for the webhook, among the last ones up to its position. They were delivered or given up, unless they are older
+    /// than the webhook.
     private static func passed(
         _ webhook: JSONValue, upTo position: Int64, of app: String?, _ visit: Visit
     ) async throws(CallRefused) -> [PageValue] {

@@ -153,7 +153,8 @@ struct AppChangePage: ConsolePage {
 
     // MARK: Conflict and confirmation
 
-    /// The three sides of a conflict. The form is for the current version: with the merged draft, or with the choices for it.
+    /// The page that shows the three sides of a conflict. Its form is for the current version: it has the merged draft or, if
+    /// members conflict, the choices between their values.
     private static func page(
         _ conflict: RecordConflict, _ visit: Visit, problem: String? = nil, status: Int = 412
     ) async -> Page {
@@ -170,7 +171,7 @@ struct AppChangePage: ConsolePage {
         _ draft: RecordDraft, _ call: AdminCall, _ current: RecordDraft, _ effect: Effect, _ visit: Visit
     ) -> Page {
         var values = values(draft, visit)
-        // The base must be the version of the draft's tag.
+        // The base record must be the version that the draft's tag names.
         values["base"] = .lines(current.base)
         let record = call.body.map { RecordDraft.text(.object($0)) } ?? ""
         values["record"] = .lines(record)

@@ -25,7 +25,7 @@ struct Effect: Sendable {
     ///   - record: the other record.
     ///   - app: the app.
     ///   - visit: the visit that makes the call.
-    ///   - pages: the most pages of the API, of 1000 devices each.
+    ///   - pages: the largest number of pages of the API, of 1000 devices each.
     /// - Throws: `CallRefused`, also if the record is not valid.
     static func of(
         _ record: JSONObject, on app: String, _ visit: Visit, pages: Int
@@ -58,7 +58,7 @@ struct Effect: Sendable {
         }
     }
 
-    /// For the partial `effect`.
+    /// The value for the template partial `effect`.
     var value: PageValue {
         let newly = findings.filter { $0.newly > 0 }
         return [

@@ -77,7 +77,7 @@ struct RecordConflict: Sendable {
     }
 
     /// The authors of changes since the person began, newest first. If the app's newest events do not reach back to the original
-    /// record, only the author of the last change. Empty if the log cannot be read.
+    /// record, only the author of the last change is returned. Empty if the log cannot be read.
     private func authors(of app: String, _ visit: Visit) async -> [PageValue] {
         let limit = String(Self.maximumEvents)
         let call = AdminCall(.queryAudit, query: [("app_id", app), ("limit", limit)])
@@ -96,7 +96,7 @@ struct RecordConflict: Sendable {
 }
 
 extension PagePath {
-    /// The audit log from an event on backwards.
+    /// The path of the audit log that begins with an event and continues with older ones.
     ///
     /// - Parameters:
     ///   - sequence: the number of the event.

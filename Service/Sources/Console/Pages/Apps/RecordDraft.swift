@@ -32,7 +32,7 @@ struct RecordDraft: Sendable {
         if let record = try? fields?.record(over: baseRecord) { text = Self.text(.object(record)) }
     }
 
-    /// A draft that is the record of an answer.
+    /// A draft that starts with the record in an answer of the admin API.
     init(_ answer: AdminResponse) {
         text = Self.text(answer.body)
         (fields, showsFields) = (nil, true)

@@ -4,7 +4,7 @@ internal import StrictJSON
 
 /// An app record as the fields of a form, as a person edits them.
 struct RecordForm: Sendable {
-    /// The names of the form's other fields.
+    /// The names of the form's fields that are not members of the record.
     private static let others = ["token", "tag", "base", "view", "edit", "confirm", "merge"]
 
     /// The entries by the names of their members.
@@ -100,8 +100,8 @@ struct RecordForm: Sendable {
 
     // MARK: To a record
 
-    /// The record of the fields. A member with its default, and an absent object, are written only if the original has them, so
-    /// that unchanged fields give the original.
+    /// The record that the fields describe. A member with its default, and an absent object, are written only if the original
+    /// has them, so that unchanged fields give the original.
     ///
     /// - Parameter base: the original; nil: unknown.
     /// - Throws: `RecordDraft.Problem` for fields that break their rules.

@@ -134,7 +134,7 @@ struct RecordFormParts: Sendable {
 }
 
 extension RecordProblem {
-    /// For the partial `recordProblems`.
+    /// The value for the template partial `recordProblems`.
     var value: PageValue { ["path": .optional(path), "message": .text(message)] }
 }
 
@@ -146,7 +146,7 @@ extension Templates {
         {{/problems}}
         """#
 
-    /// The answer to a check while a person types. The script takes the problems over.
+    /// The answer to a check while a person types. The script copies the problems into the form's page.
     static let recordCheck = #"""
         <h1>{{page.title}}</h1>
         <div id="checked">

@@ -17,10 +17,10 @@ struct RecordGroup: Sendable {
     let isEveryday: Bool
     /// Whether a record may lack the object, as it may lack `ios`. Other objects have defaults.
     let isOptional: Bool
-    /// In the order of the record's table.
+    /// The fields and objects, in the order of the record's table.
     let nodes: [Node]
 
-    /// The record.
+    /// The group of the whole record.
     static let record = RecordGroup(AppRecord.members, at: [])
 
     /// Every field of the record and of its objects. `optional` has the objects that a record may lack.

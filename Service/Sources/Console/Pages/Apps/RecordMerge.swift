@@ -103,7 +103,7 @@ struct RecordMerge: Sendable {
 }
 
 extension JSONObject {
-    /// Sets a member of an object below; nil removes it.
+    /// Sets the member at a path through nested objects; nil removes it.
     fileprivate mutating func set(_ value: JSONValue?, at path: ArraySlice<String>) {
         guard let name = path.first else { return }
         guard path.count > 1 else {
@@ -115,7 +115,7 @@ extension JSONObject {
         self[name] = .object(below)
     }
 
-    /// Adds members that an object below does not have.
+    /// Adds members to the object at a path through nested objects. The object must not have them yet.
     fileprivate mutating func append(_ members: [Member], at path: ArraySlice<String>) {
         guard let name = path.first else {
             for member in members { append(member) }

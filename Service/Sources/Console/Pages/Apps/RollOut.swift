@@ -8,7 +8,8 @@ enum RollOut {
     private static let step: Int64 = 21_600
     private static let maximumVersions = 20
 
-    /// For the partial `rollOut`. If a call is refused, a sentence says so, and the rest of the page is shown.
+    /// The value for the template partial `rollOut`. If a call is refused, a sentence says so, and the rest of the page is
+    /// shown.
     ///
     /// - Parameter record: the app's record.
     static func value(of app: String, _ record: JSONValue, _ visit: Visit) async -> PageValue {
@@ -89,7 +90,7 @@ enum RollOut {
             })
     }
 
-    /// Such as `1.5 %`.
+    /// A share as text, such as `1.5 %`.
     static func share(_ part: Int64, of whole: Int64) -> String {
         guard part > 0, whole > 0 else { return "0 %" }
         let tenths = Int64((Double(part) / Double(whole) * 1000).rounded())

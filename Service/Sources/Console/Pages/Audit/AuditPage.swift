@@ -51,7 +51,7 @@ struct AuditPage: ConsolePage {
     }
 }
 
-/// Whether the log is unchanged, and its signed end.
+/// The page that shows the log's signed end, and checks whether the log is unchanged.
 struct AuditVerificationPage: ConsolePage {
     let path = "/audit/verification"
     let needs: AdminRoute? = .verifyAudit

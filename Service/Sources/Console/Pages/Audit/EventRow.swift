@@ -3,7 +3,7 @@ internal import AuthServer
 internal import AuthService
 internal import StrictJSON
 
-/// An event of the audit log, for the partial `event`.
+/// An event of the audit log, for the template partial `event`.
 enum EventRow {
     /// - Parameter linksDevice: whether the app and the device are shown, with a link. On the device's own page they are not.
     static func value(_ event: JSONValue, now: UnixTime, linksDevice: Bool) -> PageValue {
@@ -30,7 +30,7 @@ enum EventRow {
         ]
     }
 
-    /// The mark of an event: `good`, `bad` or `plain`. The words have the same meaning.
+    /// The mark of an event: `good`, `bad` or `plain`. It only repeats what `words` says.
     private static func tone(_ code: String) -> String {
         switch AuditEvent.Code(rawValue: code) {
         case .deviceRegistered, .deviceApproved: "good"

@@ -15,7 +15,7 @@ struct HistoryMarkers: Sendable {
         .serviceVersionChanged, .claimKeeperChanged, .databaseRestored,
     ]
 
-    /// A time in a chart, with the number of its line in the list.
+    /// A marked time in a chart, with the number that it has in the list of changes.
     struct Marker: Sendable, Hashable {
         let number: Int
         let at: UnixTime
@@ -44,8 +44,8 @@ struct HistoryMarkers: Sendable {
         }
     }
 
-    /// The newest events, up to one more than the largest number of markers. None of the codes belongs to devices, so the call
-    /// can search the whole log.
+    /// The newest events, up to one more than the largest number of markers. None of the codes is one of events about devices,
+    /// so the call can search the whole log.
     private static func events(
         since: UnixTime, of app: String?, _ visit: Visit
     ) async throws(CallRefused) -> [JSONValue] {
@@ -69,7 +69,7 @@ struct HistoryMarkers: Sendable {
         }
     }
 
-    /// For the template `history`.
+    /// The value for the template `history`.
     func value(_ visit: Visit) -> PageValue {
         [
             "rows": .list(markers.map { row($0, visit) }), "isEmpty": .flag(markers.isEmpty && problem == nil),

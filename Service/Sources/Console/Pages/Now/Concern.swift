@@ -53,7 +53,7 @@ struct Concern: Sendable, Hashable {
         }
     }
 
-    /// The history page of a code for the last day, beside the day before, by version of the app.
+    /// The history page of a code by version of the app, for the last day compared with the day before.
     private static func versions(of app: String, code: String) -> String {
         PagePath.of(
             "history",

@@ -40,7 +40,7 @@ struct Verdicts: Sendable {
 
         func sum(_ outcome: Outcome) -> Int64 { sums[outcome] ?? 0 }
         var total: Int64 { sums.values.reduce(0, +) }
-        /// The most frequent code with an outcome; nil: `codes` has none with it.
+        /// The most frequent code with an outcome; nil: `codes` has no code with this outcome.
         func mostFrequent(_ outcome: Outcome) -> String? {
             codes.filter { Outcome($0.key) == outcome }.max { ($0.value, $1.key) < ($1.value, $0.key) }?.key
         }

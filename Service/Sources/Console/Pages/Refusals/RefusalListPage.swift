@@ -65,7 +65,7 @@ struct RefusalListPage: ConsolePage {
 }
 
 extension RefusalListPage {
-    /// The words of a code, each with the underscore after it. A line may end between them.
+    /// The words of a code, each with the underscore after it, so that a line can break between them.
     static func words(_ code: String) -> [PageValue] {
         let words = code.split(separator: "_", omittingEmptySubsequences: false)
         return words.enumerated().map { .text($1 + ($0 + 1 < words.count ? "_" : "")) }

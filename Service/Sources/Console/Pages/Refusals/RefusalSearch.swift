@@ -90,11 +90,11 @@ extension RefusalSearch {
         }
     }
 
-    /// For the template `refusals`.
+    /// The value for the template `refusals`.
     ///
     /// - Parameters:
     ///   - count: the number of matching recorded refusals.
-    ///   - compared: the number of compared ones.
+    ///   - compared: the number of recorded refusals that were compared.
     ///   - app: the app in which a device is searched; nil: all apps of the person.
     func value(_ count: Int, of compared: Int, in app: String?, _ visit: Visit) async throws(CallRefused) -> PageValue {
         var sentences: [String] = []

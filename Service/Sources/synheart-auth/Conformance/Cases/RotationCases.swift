@@ -100,7 +100,7 @@ extension ConformanceCase {
 }
 
 extension Stage {
-    /// Rotates a phone's key. Skips the case if the app demands another attestation for it.
+    /// Rotates a phone's key. Skips the case if the app demands that a rotation attests again.
     @discardableResult
     func rotate(
         _ phone: Phone, reason: RotationReason = .scheduled

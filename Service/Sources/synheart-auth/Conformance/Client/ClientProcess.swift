@@ -8,7 +8,7 @@ struct ClientProcess {
     let environment: [String: String]
     /// The folder for its output.
     let folder: String
-    /// The longest time of a start.
+    /// The longest time that one start of the command may take.
     let limit: Duration
 
     struct Ending: Sendable {
@@ -20,7 +20,7 @@ struct ClientProcess {
         let errors: String
     }
 
-    /// The most bytes that are read from each of standard output and standard error.
+    /// The largest number of bytes that are read from standard output, and from standard error.
     private static let maximumOutput = 256 * 1024
 
     /// Starts the command, and waits for its end. Kills it after `limit`.
@@ -45,7 +45,8 @@ struct ClientProcess {
             throw CommandFailure(.impossible, "\(command[0]) cannot be started: \(error.localizedDescription)")
         }
         let number = process.processIdentifier
-        // Foundation starts each process in its own group. The command may be a script that started others.
+        // Kill the whole process group, because the command may be a script that started other processes. Foundation starts
+        // each process in its own group.
         let kill = { @Sendable () -> Void in if Glibc.kill(-number, SIGKILL) != 0 { Glibc.kill(number, SIGKILL) } }
         started(kill)
         let isTooLate = Locked(false)

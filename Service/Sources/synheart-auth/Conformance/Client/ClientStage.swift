@@ -6,7 +6,7 @@ import SynheartAuth
 /// A request from the client, and its outcome.
 struct Arrival: Sendable {
     let request: WireRequest
-    /// The start of the command that sent it, from 0.
+    /// The number of the command's start that sent the request, from 0.
     let launch: Int
     let at: ContinuousClock.Instant
     /// The service's time at the arrival.

@@ -80,7 +80,7 @@ enum Fault: Sendable {
 
     private static func page(_ status: Int) -> PlayedAnswer {
         var answer = PlayedAnswer(status: status, headers: [("Content-Type", "text/html")])
-        // A challenge to which HTTP libraries respond by sending the request again.
+        // An HTTP authentication challenge, after which HTTP libraries send the request again.
         if status == 401 { answer.set("WWW-Authenticate", "Basic realm=\"gateway\"") }
         answer.body = Array("<!DOCTYPE html><title>Gateway</title><p>This page is no answer of the service.".utf8)
         return answer

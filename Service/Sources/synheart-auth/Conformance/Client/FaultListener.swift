@@ -12,7 +12,7 @@ struct FaultListener: Sendable {
     private let listener: NIOAsyncChannel<Connection, Never>
     let port: Int
 
-    /// The most bytes of a client's body.
+    /// The largest body of a client's request, in bytes.
     private static let maximumBody = 1024 * 1024
 
     init(host: String) async throws {

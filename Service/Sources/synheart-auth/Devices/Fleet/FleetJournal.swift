@@ -90,7 +90,8 @@ final class FleetJournal {
             }
         }
         guard isSelected else { throw Self.failure(path, "it has no selection: remove it, and begin again") }
-        // A file of ids must be unchanged. A query is not repeated.
+        // A file of ids must still name the devices in the journal. A query is not repeated: the devices in the journal are
+        // used.
         guard plan.conditions != nil || plan.devices.isEmpty || plan.devices == devices else {
             throw Self.failure(path, "it is of a run over other devices: name another file")
         }
@@ -109,7 +110,8 @@ final class FleetJournal {
         guard kept == own else { throw failure(path, "it is of another run: repeat its command, or name another file") }
     }
 
-    /// Records the members of the calls before the first one, so that a later run makes the same demand. A dry run does not.
+    /// Records the members of the calls before the first call, so that a later run makes the same demand. A dry run does not
+    /// call this.
     func begin(with members: JSONObject) throws(CommandFailure) {
         guard !hasMembers else { return }
         try append([JSONObject([("with", .object(members))])])

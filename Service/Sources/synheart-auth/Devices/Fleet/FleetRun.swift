@@ -45,7 +45,7 @@ struct FleetRun {
 
     /// The members with a fixed time in place of the seconds until then.
     private static func fixed(_ body: JSONObject, at now: UnixTime) -> JSONObject {
-        // At once is the same demand whenever it is made.
+        // `within_seconds: 0` demands the rotation at once. A repeated call makes the same demand, so it needs no fixed time.
         guard let within = body["within_seconds"]?.integer, within > 0 else { return body }
         var body = body
         body["within_seconds"] = nil
