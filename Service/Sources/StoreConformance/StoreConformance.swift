@@ -179,7 +179,7 @@ public struct ConformanceCheck: Sendable, CustomStringConvertible {
     public var description: String { name }
 }
 
-/// A guarantee does not hold.
+/// The error of a check that found a guarantee broken.
 public struct ConformanceFailure: Error, Sendable, Hashable, CustomStringConvertible {
     /// The name of the check.
     public let guarantee: String

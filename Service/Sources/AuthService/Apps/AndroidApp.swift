@@ -13,7 +13,7 @@ public struct AndroidApp: Sendable, Hashable {
     public var minimumVersionCode: Int64?
     /// Which of Google's two proofs a registration needs.
     public var proof: Proof = .playIntegrity
-    /// Further roots in PEM, only on channels dev and staging.
+    /// Root certificates in PEM that are trusted in addition to Google's. Only on channels dev and staging.
     public var trustAnchors: [String] = []
     /// How a Play Integrity token is decoded, and the requirements for its verdict.
     public var playIntegrity = PlayIntegritySettings()
@@ -33,7 +33,7 @@ public struct AndroidApp: Sendable, Hashable {
         case either
     }
 
-    /// The whole policy for tokens: the settings, and the app as the record names it.
+    /// The complete policy for Play Integrity tokens: the settings, and the app's certificate digests and version code.
     var integrityPolicy: PlayIntegrityPolicy {
         var policy = playIntegrity.policy
         policy.certificateDigests = Set(certificateDigests)
@@ -41,7 +41,7 @@ public struct AndroidApp: Sendable, Hashable {
         return policy
     }
 
-    /// The whole policy for key attestations: the settings, and the app as the record names it.
+    /// The complete policy for key attestations: the settings, and the app's packages and certificate digests.
     var keyAttestationPolicy: KeyAttestationPolicy {
         var policy = keyAttestation.policy
         policy.packages = Set(packages)
@@ -173,7 +173,7 @@ extension JSONCoding where Value == Secret {
         .text({ Base64.standard.decode($0)?.count == 32 ? Secret($0) : nil }, { $0.exposed })
     }
 
-    /// The account's file, pasted as an object or kept as its text.
+    /// The service account's file: a JSON object, or a string with the text of that object. It is written as a string.
     fileprivate static var serviceAccount: Self {
         Self(
             .either([.anyObject, .text]),

@@ -16,7 +16,7 @@ extension String {
     }
 }
 
-/// Decides about an app from its record and those of the other apps. The stores know none of these rules.
+/// Decides whether an app may be added or changed, from its record and the other apps' records. Stores do not check these rules.
 extension AppRecord {
     /// The audit event of adding this record.
     func adding(
@@ -45,7 +45,7 @@ extension AppRecord {
 
     /// Throws if a token audience is the id of another app: that app's backends would accept the tokens.
     private func requireOwnAudiences(beside others: OtherApps) throws(ContractError) {
-        // A backend whose audience is empty by mistake would accept such a token.
+        // An empty audience is refused: a backend whose audience is empty by mistake would accept the app's tokens.
         guard signature.tokenAudiences.allSatisfy(\.isAudience) else {
             throw ContractError(
                 "signature.token_audiences: an audience has a character, no white space at its ends and no control characters"
@@ -57,8 +57,8 @@ extension AppRecord {
         }
     }
 
-    /// A key that a compromise ended must not be accepted again by mistake. So a change either keeps every demand of
-    /// `keys.compromise` for the affected keys, or lifts all of them with null.
+    /// A key that is refused after a compromise must not become valid again by mistake. So a change either keeps every demand
+    /// of `keys.compromise` at least as strict, or lifts all demands with null.
     private func requireCompromises(of current: AppRecord, at now: UnixTime) throws(ContractError) {
         let demands = keys.compromises
         let isKept = current.keys.compromises.allSatisfy { old in
@@ -86,7 +86,7 @@ extension AppRecord {
 }
 
 extension StoredApp {
-    /// The removal of this app. Each of these credentials that names the app loses it, or is revoked if it names no other.
+    /// The removal of this app. Each of these credentials that lists the app loses it, or is revoked if it lists no other app.
     func removing(losing credentials: [Credential], at now: UnixTime, by actor: String) -> AppChange {
         AppChange(
             removing: self, changing: credentials.compactMap { $0.applying(.lose(appID), at: now, by: actor) },

@@ -15,7 +15,7 @@ extension AppRecord {
         case masked(SecretMask)
     }
 
-    /// Every member, with the objects' own members below it.
+    /// All members of a record. A member whose value is an object also describes the members of that object.
     package static let members = (try? AppID("app")).map { AppRecord(appID: $0, name: "").appRecordDescription } ?? []
 
     /// The objects of a record by their path, with their members.
@@ -84,7 +84,7 @@ extension AppRecord {
     }
 }
 
-// MARK: Its members
+// MARK: Members
 
 extension AppRecord: JSONPolicy {
     /// The members of a record.

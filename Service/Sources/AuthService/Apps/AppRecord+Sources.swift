@@ -29,7 +29,7 @@ extension AppRecord {
         }
         if let account = android?.playIntegrity.serviceAccount {
             let (google, fields) = ("https://oauth2.googleapis.com/token", try? JSONValue(parsing: account.exposed))
-            // The default is Google's.
+            // An account without `token_uri` uses Google's.
             sources.append(
                 Source(
                     "android.play_integrity.service_account.token_uri",

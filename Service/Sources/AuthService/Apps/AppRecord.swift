@@ -29,7 +29,7 @@ public struct AppRecord: Sendable, Hashable {
 
     /// Whether the service enforces refusals or only reports them.
     public enum Mode: String, Sendable, Hashable, CaseIterable {
-        /// Refuses. The default.
+        /// Enforces refusals. The default.
         case enforce
         /// Reports refusals of requests to other services without enforcing them. Under `approval: manual`, admits a device whose
         /// proof verified, and marks it as admitted under observation.
@@ -86,11 +86,11 @@ public struct SignaturePolicy: Sendable, Hashable {
 
     /// What to do with a query, which scheme 1 does not sign.
     public enum UnsignedQuery: String, Sendable, Hashable, CaseIterable {
-        /// Accepts it. A relay can change it unnoticed.
+        /// Accepts the query. A relay can change it unnoticed.
         case allow
-        /// Accepts it with GET, HEAD and OPTIONS, and refuses it with any other method. The default.
+        /// Accepts the query with GET, HEAD and OPTIONS, and refuses it with any other method. The default.
         case refuseOnWrites = "refuse_on_writes"
-        /// Refuses it with every method.
+        /// Refuses the query with every method.
         case refuse
     }
 }
@@ -119,7 +119,7 @@ public struct KeyPolicy: Sendable, Hashable {
     public struct Compromise: Sendable, Hashable {
         /// Keys that were registered or rotated to before this time must rotate. The demand applies from this time on.
         public internal(set) var keysBefore: UnixTime
-        /// The time after which such a key is refused for everything but status and deregistration.
+        /// The time after which a key that must rotate is refused for everything but status and deregistration.
         public internal(set) var rotateBy: UnixTime
     }
 
@@ -164,7 +164,7 @@ public struct RegistrationPolicy: Sendable, Hashable {
 
 /// Whether refused proofs are recorded, so that they can be replayed.
 public struct RecordingPolicy: Sendable, Hashable {
-    /// Off by default, because a recording identifies devices.
+    /// Whether refused proofs are recorded. Off by default, because a recording identifies devices.
     public var record = false
     /// Days for which new recordings are kept.
     public var keepDays: Int64 = 30

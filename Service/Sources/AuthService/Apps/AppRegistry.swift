@@ -3,7 +3,7 @@ internal import Bytes
 internal import Foundation
 internal import StrictJSON
 
-/// The provisioned apps: reads through a cache, and changes.
+/// The provisioned apps. Reads them through a cache, and changes them.
 public final class AppRegistry: Sendable {
     private let store: any AppStore
     private let devices: any DeviceStore
@@ -189,7 +189,7 @@ public final class AppRegistry: Sendable {
 
     static let pendingStep = 1000
 
-    /// The other apps, for a decision about this record. They are needed for a new id, and for token audiences.
+    /// The other apps, for a decision about this record. Empty unless the record is new (`opening`) or has token audiences.
     private func others(of record: AppRecord, opening: Bool) async throws(StoreError) -> OtherApps {
         guard opening || !record.signature.tokenAudiences.isEmpty else { return OtherApps() }
         let others = try await store.apps().filter { $0.appID != record.appID }

@@ -6,12 +6,12 @@ public import StrictJSON
 public struct IOSApp: Sendable, Hashable {
     /// The requirements for App Attest objects.
     public var policy: AppAttestPolicy
-    /// Further roots in PEM, only on channels dev and staging.
+    /// Root certificates in PEM that are trusted in addition to Apple's. Only on channels dev and staging.
     public var trustAnchors: [String] = []
     /// Path prefixes on which a request must carry an assertion. Cannot be combined with ``assertionsRequiredExcept``.
     public var assertionsRequiredOn: [String] = []
     /// Path prefixes on which a request need not carry an assertion, while every other path demands one. Nil: this list is not
-    /// used. This list is safer than the other, because a forgotten path is protected.
+    /// used. This list is safer than ``assertionsRequiredOn``, because a path that the operator forgot is protected.
     public var assertionsRequiredExcept: [String]?
     /// A device with a risk metric above this is flagged; nil: no device is. A flag never refuses a request: Apple describes
     /// the metric as a reason to investigate, not as a verdict.

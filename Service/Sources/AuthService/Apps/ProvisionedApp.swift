@@ -11,7 +11,7 @@ public final class ProvisionedApp: Sendable {
     let authorities: Set<RequestOrigin>
     /// The latest date of a request that may have been accepted under a wider future window; nil: there is none.
     let widerUntil: UnixTime?
-    /// The paths on which its iOS devices must assert.
+    /// The paths on which requests of the app's iOS devices need an assertion.
     let assertionPaths: AssertionPaths
     private let apple: AppleEvidence?
     private let google: GoogleEvidence?
@@ -126,7 +126,7 @@ public final class ProvisionedApp: Sendable {
         guard body.newKeyProof != nil else {
             throw Refusal(.invalidAttestation, "a rebind needs new_key_proof")
         }
-        // With both, it would be unclear which key is valid.
+        // With an assertion by the old key and an attestation of a new one, it would be unclear which key is valid.
         guard body.assertion == nil else {
             throw Refusal(.invalidAttestation, "an assertion and a new attestation exclude each other")
         }

@@ -23,7 +23,7 @@ package struct WhatIf: Sendable {
         case refused
         /// The device would wait for an operator.
         case pending
-        /// Mode `observe`: it would be reported, and let through.
+        /// Under mode `observe`, the service would report the request or registration, and accept it.
         case observed
     }
 

@@ -11,7 +11,7 @@ public struct AuditArchiveFolder: Sendable {
     /// The largest number of events of a file, and the size in bytes after which it ends.
     static let maximumEvents = 10_000
     static let maximumBytes = 16 << 20
-    /// A larger file is not read.
+    /// The size in bytes above which a file is not read.
     private static let maximumRead = 64 << 20
     /// Seconds after which an unfinished file is treated as abandoned.
     private static let longestWriting: TimeInterval = 3600
@@ -35,11 +35,11 @@ public struct AuditArchiveFolder: Sendable {
 
     /// Writes an archive. When this returns, the file is complete and durable.
     ///
-    /// A file of another database, or of the history before a restore, may have the same name. This throws then, and keeps that
-    /// file.
+    /// A file of another database, or of the history before a restore, may have the same name. Then this method throws, and does
+    /// not change the file.
     ///
-    /// - Returns: the seal of the file. It differs from `seal` if the file already exists with the same events, because of a
-    ///   crash before its seam was recorded. The caller must check its signature.
+    /// - Returns: the seal of the file. It differs from `seal` if the file already exists with the same events, because a process
+    ///   crashed before it recorded the archive in the store. The caller must check the signature of the returned seal.
     func add(_ entries: [StoredAuditEntry], sealedBy seal: AuditHead) async throws -> AuditHead {
         guard let first = entries.first, let last = entries.last else { return seal }
         var bytes: [UInt8] = []
@@ -60,8 +60,8 @@ public struct AuditArchiveFolder: Sendable {
         return existing
     }
 
-    /// Removes unfinished files that have not changed for `longestWriting` seconds: their processes were killed. Another node may
-    /// still be writing a newer one.
+    /// Removes unfinished files that have not changed for `longestWriting` seconds: their processes were killed. Another node
+    /// may still be writing a newer unfinished file.
     func removeUnfinished() async {
         let path = path
         await offloading {
@@ -88,7 +88,7 @@ public struct AuditArchiveFolder: Sendable {
         return JSONValue.object(object).bytes + [UInt8(ascii: "\n")]
     }
 
-    /// - Returns: false if a file with this name exists. It is not changed.
+    /// - Returns: false if a file with this name exists. That file is not changed.
     private static func store(_ bytes: [UInt8], at target: String, in folder: String) throws -> Bool {
         let temporary = "\(target).\(RandomUUID(from: SystemRandom()).text).part"
         let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
@@ -177,7 +177,7 @@ public struct AuditArchiveFolder: Sendable {
 extension StoredAuditEntry {
     /// Reads an event of a line. Nil unless the line has exactly the members of an event.
     fileprivate init?(_ object: JSONObject) {
-        // The outer optional: whether the member is present, and then null or text.
+        // Nil: the member is absent or of another type. `.some(nil)`: the member is null.
         func optional(_ name: String) -> String?? {
             guard let value = object[name] else { return nil }
             if value.isNull { return .some(nil) }

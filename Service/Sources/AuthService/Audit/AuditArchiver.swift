@@ -15,15 +15,15 @@ public struct AuditArchiver: Sendable {
     private let logger: Logger
 
     private static let page = 1000
-    /// With fewer events, an archive waits for up to a day, to avoid a file for each hour.
+    /// The number of events from which an archive is written at once. Fewer wait up to a day, to avoid a file for each hour.
     private static let minimumEvents = 1000
     static let interval: Duration = .seconds(3600)
 
     /// An archiver of a service.
     ///
     /// - Parameters:
-    ///   - service: has the log.
-    ///   - folder: gets the files.
+    ///   - service: the service whose audit log is archived.
+    ///   - folder: the folder for the archive files.
     ///   - keepDays: the age in days from which events are moved.
     ///   - logger: receives a line about each archive, with the numbers of its events.
     public init(
@@ -79,7 +79,7 @@ public struct AuditArchiver: Sendable {
 
     private var cutoff: UnixTime { clock.now - keepDays * 86_400 }
 
-    /// The next events that are old enough, without the log's last one, as a part of the chain.
+    /// The next events that are old enough, and the link of the last one. The log's last event is never among them.
     private func due(
         after start: AuditLink, in store: any AuditArchiveStore
     ) async throws -> (entries: [StoredAuditEntry], end: AuditLink) {

@@ -2,13 +2,13 @@ internal import AuthContract
 internal import Crypto
 internal import StrictJSON
 
-/// Verification across the seam between the archives and the log.
+/// Verification of the archives, and of their connection to the log.
 extension AuditTrail {
     /// Checks each archive: its position, its seal, its file, and those of its events that are still in the log.
     ///
     /// - Parameters:
     ///   - sequence: the event whose hash is looked for; nil: none.
-    ///   - skipsMissing: whether a missing file is no fault.
+    ///   - skipsMissing: whether an archive without its file is skipped. Otherwise a missing file is a fault.
     /// - Returns: the first fault, and the hash of the event if it is in an archive.
     func verifyArchives(
         lookingFor sequence: Int64?, skipsMissing: Bool
@@ -38,7 +38,7 @@ extension AuditTrail {
                 link = next
                 if link.sequence == sequence { found = link.hash }
             }
-            // The seal covers the last hash, and that covers every event before it.
+            // The seal covers the last hash, and the last hash covers every event before it.
             guard link == AuditLink(sequence: archive.last, hash: archive.hash), file.seal == archive.seal else {
                 return (.archiveBroken(archive.first), nil)
             }
@@ -49,12 +49,12 @@ extension AuditTrail {
         return (.intact, found)
     }
 
-    /// The number of the first event of an archive that is still in the log, but is not what the file says; nil: none.
+    /// The number of the first event of an archive that is still in the log but differs from the file; nil: none.
     private func firstRemainingEvent(
         of archive: StoredAuditArchive, unlike entries: [StoredAuditEntry]
     ) async throws -> Int64? {
         var after = archive.first - 1
-        // Usually the log begins later.
+        // Read one event first. Usually that suffices, because the log begins after the archive.
         var limit = 1
         while let archives {
             let page: [StoredAuditEntry]
@@ -79,7 +79,7 @@ extension AuditTrail {
 
     /// Whether this service sealed the archive's end.
     ///
-    /// - Parameter former: as in `isGenuine`.
+    /// - Parameter former: the former keys; nil: they were not needed yet.
     func isSealed(
         _ archive: StoredAuditArchive, _ former: inout [Curve25519.Signing.PublicKey]?
     ) async throws -> Bool {
@@ -99,7 +99,7 @@ extension AuditTrail {
         return missing
     }
 
-    /// The details of archived rotations of the service key, the newest file first. Their content is signed.
+    /// Calls `body` with the details of archived service key rotations, newest first. The caller checks their signatures.
     func eachArchivedRotation(_ body: (JSONObject) -> Void) async throws {
         guard let folder, let archives else { return }
         for archive in try await archives.auditArchives().reversed() {

@@ -51,7 +51,7 @@ public struct AuditTrail: Sendable {
         try await verify(against: head, skipsMissing: false)
     }
 
-    /// - Parameter skipsMissing: whether a missing file of an archive is no fault.
+    /// - Parameter skipsMissing: whether an archive without its file is skipped. Otherwise a missing file is a fault.
     package func verify(against head: AuditHead?, skipsMissing: Bool) async throws -> AuditCheckResult {
         if let head, try await !isGenuine(head) { return .headOfOtherKey }
         let archived = try await verifyArchives(lookingFor: head?.sequence, skipsMissing: skipsMissing)
@@ -70,7 +70,7 @@ public struct AuditTrail: Sendable {
             let end = try await log.link(at: nil)?.sequence ?? 0
             var former: [Curve25519.Signing.PublicKey]?
             guard let archive = try await archives?.auditArchives().last, archive.last >= head.sequence,
-                // The last event of the log stays in it.
+                // The last event of the log is never removed, so an intact log does not end before an archive.
                 archive.last <= end, try await isSealed(archive, &former)
             else { return .cut(last: end) }
             return archive.last > head.sequence || archive.hash == head.hash ? .intact : .rewritten

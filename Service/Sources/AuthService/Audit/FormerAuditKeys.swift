@@ -13,7 +13,7 @@ struct FormerAuditKeys {
     /// - Parameter present: the public keys of the present service key.
     init(before present: [Curve25519.Signing.PublicKey]) { trusted = present }
 
-    /// Adds the keys of a rotation that a known key signed. Add the newest rotation first: its keys sign those of the one before.
+    /// Adds the keys of a rotation that a known key signed. Add the newest rotation first: its keys signed those of the previous.
     ///
     /// - Parameter detail: the detail of the event `service_key.rotated`.
     mutating func add(_ detail: JSONObject) {

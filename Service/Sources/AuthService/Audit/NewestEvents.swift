@@ -5,10 +5,10 @@ package enum NewestEvents: Sendable, Hashable {
     /// No event is dated more than `ClaimHistory.clockTolerance` after the clock.
     case agree
     /// The newest event, or at least half of the events, are dated more than the tolerance after the clock: the clock is this many
-    /// seconds behind. It would refuse honest clients and accept old requests.
+    /// seconds behind. With this clock, the service would refuse honest clients and accept old requests.
     case clockBehind(Int64)
-    /// Fewer than half of the events, and not the newest one, are dated that late, by up to this many seconds: a clock was ahead
-    /// when they were written.
+    /// Fewer than half of the events, and not the newest one, are dated more than the tolerance after the clock, and at most this
+    /// many seconds: a clock was ahead when they were written.
     case someAhead(Int64)
 
     /// The number of events to compare. One is not enough: the latest ones may already have the dates of a wrong clock.

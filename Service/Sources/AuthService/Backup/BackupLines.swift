@@ -32,7 +32,7 @@ package struct BackupSummary: Sendable, Hashable {
 ///     ["apps","com.example.app","{…}"]
 ///     {"rows":{"apps":1,…}}
 enum BackupLine {
-    /// The longest line. A longer row is not written, so that every backup can be restored.
+    /// The longest line, in bytes. A longer row makes the backup fail, so that every finished backup can be restored.
     static let maximumLength = 32 << 20
 
     private static let limits = JSONValue.Limits(bytes: maximumLength, depth: 4)

@@ -6,10 +6,10 @@ package struct BackupWriter {
     private var frames: BackupFrameWriter
     private var rows: [StoredTable: Int] = [:]
 
-    /// Writes the beginning.
+    /// Writes the header and the first line.
     ///
     /// - Parameters:
-    ///   - key: its first key seals.
+    ///   - key: the service key. The first of its keys seals the backup.
     ///   - contents: the backup's description of itself.
     ///   - write: takes the bytes of the file, in order.
     package init(key: ServiceKey, contents: BackupContents, write: @escaping ([UInt8]) throws -> Void) throws {
@@ -42,7 +42,7 @@ package struct BackupWriter {
         rows[table, default: 0] += 1
     }
 
-    /// Writes the end.
+    /// Writes the last line, which has the number of rows, and the last frame.
     package mutating func finish() throws {
         let counts = StoredTable.allCases.map { ($0.rawValue, JSONValue.integer(rows[$0] ?? 0)) }
         try add(line: .object(JSONObject([("rows", .object(JSONObject(counts)))])))

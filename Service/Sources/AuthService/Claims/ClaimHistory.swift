@@ -7,11 +7,11 @@ extension ReplayClaim {
     public static let longestLife = life + SignaturePolicy.maximumFutureWindow
 }
 
-/// A replay store's knowledge of its past: the request times whose claims it may lack, and until when.
+/// The past of a replay store: the request times whose claims it may lack, its purges, and the readings of its clock.
 ///
-/// A pure value that holds the rules of the protocol's *Loss of history*. A store reports to it its purges, its clock readings
-/// and its losses. Before a store looks for a claim, it asks for `refusal`: a request dated at a time that the history does not
-/// know is refused, because its claims may have been taken.
+/// A value type with the rules of the protocol's *Loss of history*. A store adds its purges, its clock readings and its losses.
+/// Before a store looks for a claim, it calls `refusal`: a request that is dated in a loss is refused, because its claims may
+/// have been taken.
 public struct ClaimHistory: Sendable, Hashable {
     /// Seconds for which a node may make claims after it began to read which store keeps them. So a store that was replaced gets
     /// no claim later than this.
@@ -71,9 +71,9 @@ public struct ClaimHistory: Sendable, Hashable {
     /// The latest reading of the clock that is not known to be wrong; nil: there is none.
     package var latestReading: Int64? { clock.latest }
 
-    /// Whether a claim must be on the disk before the store answers. All other claims may be lost with the power. The last
-    /// recorded reading then bounds their dates: they are dated at most `durableAhead` after a reading that is at most one
-    /// second after the recorded one.
+    /// Whether a claim must be on the disk before the store answers. All other claims may be lost when the machine loses power.
+    /// The last recorded reading then bounds their dates: they are dated at most `durableAhead` after a reading that is at most
+    /// one second after the recorded one.
     ///
     /// - Parameter durable: the latest reading whose record is on the disk.
     package func mustBeDurable(timestamp: UnixTime, now: UnixTime, durable: Int64) -> Bool {
@@ -102,14 +102,14 @@ public struct ClaimHistory: Sendable, Hashable {
         refusePurgedDates()
     }
 
-    /// Refuses the dates of purged claims that wrong readings made. The clock may fall behind `purgedTo` again after the store
-    /// deleted the record of these readings together with the claims.
+    /// Refuses the dates of purged claims that were made while the clock was wrong. The clock may fall behind `purgedTo` again
+    /// after the store deleted the record of these readings together with the claims.
     private mutating func refusePurgedDates() { loss.add(lossOfClaims, purgedTo: purgedTo) }
 
     /// Records that every claim made until a clock reading is lost.
     public mutating func loseAll(around reading: UnixTime) {
         lose(around: [reading.seconds], isWhole: false)
-        // Expired claims are gone too, so they must not seem free if the clock steps back.
+        // Expired claims are lost too. If the clock steps back, their requests must still be refused as expired.
         purged(to: reading)
     }
 
@@ -133,7 +133,7 @@ public struct ClaimHistory: Sendable, Hashable {
         loss.add(from: first, to: last, isOpen: isOpen)
     }
 
-    /// Replaces the purged expiry by a later record of it, which may be lower, and the reading of a restore.
+    /// Sets `purgedTo` and `restoredAt` from a later record. The recorded expiry may be lower than `purgedTo`.
     package mutating func recall(purgedTo expiry: Int64, restoredAt: Int64? = nil) {
         (purgedTo, self.restoredAt) = (expiry, restoredAt)
     }
@@ -142,8 +142,8 @@ public struct ClaimHistory: Sendable, Hashable {
     package func withoutClaims(now: Int64) -> ClaimHistory {
         var history = ClaimHistory(loss: lossWithoutClaims)
         history.clock = clock
-        // Expired claims are gone too, so they must not seem free if the clock steps back. Claims that a wrong reading purged are
-        // refused by date.
+        // Expired claims are lost too. If the clock steps back, their requests must still be refused as expired. Claims that were
+        // purged because of a wrong reading are refused by their date.
         history.purgedTo = now
         history.restoredAt = restoredAt
         return history
@@ -200,8 +200,8 @@ public struct ClaimHistory: Sendable, Hashable {
     }
 
     /// Adds the loss of a restore around a reading to which the clock stepped soon after the restore. The clock may have been
-    /// behind when the loss was found, so that requests up to this reading were accepted before. Later, none of those requests is
-    /// fresh.
+    /// behind when the loss was found, so that requests up to this reading were accepted before. Once `longestLife` has passed
+    /// since the restore, none of those requests is fresh, and no loss is added.
     ///
     /// - Parameters:
     ///   - last: the last reading before the step.

@@ -31,7 +31,7 @@ package struct HistoryLoss: Sendable, Hashable {
         }
     }
 
-    /// Ordered by their first date. Intervals with the same `isOpen` touch only if `add` joined some because of `maximum`.
+    /// The intervals, by first date. Two with the same `isOpen` touch only if `add` joined some because of `maximum`.
     package private(set) var intervals: [Interval] = []
 
     /// The largest number of intervals after a call of `add`. If there are more, `add` joins the two earliest ones.
@@ -69,8 +69,8 @@ package struct HistoryLoss: Sendable, Hashable {
         add(Self.interval(around: readings, isWhole: isWhole))
     }
 
-    /// Adds the dates around the reading at which a backup was restored. Since the backup, the apps may have had a wider future
-    /// window than the backup says.
+    /// Adds the dates around the reading at which a backup was restored. Since the backup, the apps may have had a wider
+    /// future window than the backup has, so this uses the widest window.
     package mutating func add(ofRestoreAt reading: Int64) {
         add(
             from: reading.subtracting(ReplayClaim.life), to: reading.adding(SignaturePolicy.maximumFutureWindow),
@@ -93,8 +93,8 @@ package struct HistoryLoss: Sendable, Hashable {
         }
     }
 
-    /// Adds the dates of claims that wrong clock readings lost: claims that expired too early, and claims so far ahead that the
-    /// store does not keep them until their time (`ClaimHistory.latestKept`).
+    /// Adds the dates of claims that are lost because of wrong clock readings: claims that were purged too early, and
+    /// claims dated so far ahead that the store does not keep them until their time (`ClaimHistory.latestKept`).
     ///
     /// - Parameters:
     ///   - wrong: the wrong readings.
@@ -126,7 +126,7 @@ package struct HistoryLoss: Sendable, Hashable {
         if let right = wrong.lastRight { add(around: right...right, isWhole: isWhole) }
     }
 
-    /// Adds the dates around the readings before each jump ahead, whose claims are unknown.
+    /// Adds the dates around all readings before the last jump ahead. The claims of these readings are not known.
     mutating func add(belowTopOf clock: ClockHistory) {
         for stretch in clock.stretches.dropLast() { add(around: stretch.first...stretch.last, isWhole: false) }
     }
@@ -139,7 +139,7 @@ package struct HistoryLoss: Sendable, Hashable {
     }
 
     /// Adds the dates of another loss that are beyond the widest future window from `now`. After wrong clock readings, the
-    /// store does not keep their claims.
+    /// store does not keep claims with these dates.
     mutating func add(_ other: HistoryLoss, after now: Int64) {
         let first = now.adding(SignaturePolicy.maximumFutureWindow + 1)
         for interval in other.intervals {

@@ -19,7 +19,7 @@ package import AuthContract
 ///    continues to claim. Therefore each lost claim is dated at most M + `leastWindow`, or PostgreSQL has it. This step does not
 ///    depend on any node's clock or lease.
 /// 3. The node that began the epoch reads the id again before it shortens the interval. If the id is still the new one, no epoch
-///    of a later id existed before this epoch, and no claim of one can be lost.
+///    of a later id existed before this epoch, so no claim of a later id can be lost.
 /// 4. In the new epoch, dates up to M + `leastWindow` are refused. Later dates of the interval are claimed in both stores
 ///    (`HistoryLoss.shortened`). So PostgreSQL finds a copy that was accepted before the loss, and also one that a node accepts
 ///    later under the earlier id.
@@ -33,20 +33,20 @@ package import AuthContract
 ///
 /// 1. The reading of a claim is bound to the claim's route: the node took it before it asked the masters which server has the
 ///    part (`RoutingTable.route`). So it took the reading before a majority named that server.
-/// 2. A node takes M in a round that asked the masters after the epoch existed: the node found it in an earlier round. The
+/// 2. A node takes M in a round that asked the masters after the epoch existed: the node found the epoch in an earlier round. The
 ///    round that begins the epoch is not enough. Its node may have been paused since a majority named the server an earlier
 ///    time, and a promoted replica takes scripts before the masters name it.
-/// 3. Two majorities share a master. It named the earlier server before the new one, and does not name the earlier server
-///    again. If the server is the same, the new epoch replaced the earlier epoch in it, and claims of the earlier epoch were made
-///    earlier. M is later than both, by `unclaimed_end_of_part`, from the row that it locks. So each reading of a claim in an
-///    earlier epoch of the part is at most M, however long ago the node took it, and whatever the clocks of nodes and of
-///    PostgreSQL do meanwhile. No lease is needed: a node that is paused with an answer of the earlier server keeps its
+/// 3. Two majorities share a master. That master named the earlier server before the new one, and does not name the earlier
+///    server again. If the server is the same, the new epoch replaced the earlier epoch in it, and claims of the earlier epoch
+///    were made earlier. M is later than both: `unclaimed_end_of_part` takes M from the row that it locks. So each reading of a
+///    claim in an earlier epoch of the part is at most M, however long ago the node took it, and whatever the clocks of nodes and
+///    of PostgreSQL do meanwhile. No lease is needed: a node that is paused with an answer of the earlier server keeps its
 ///    reading.
 ///
-/// The epoch's id is compared in the step that shortens it. So any node may do that in any later round: M is only later then.
-/// Until one does, the whole interval is refused. If the part is replaced again, the next epoch refuses the whole interval of
-/// each loss that was not shortened. Only PostgreSQL's present id gives an M. So no other store kept the claims since a node
-/// named the id, and each request accepted under an earlier id has a reading from before that.
+/// The step that shortens the interval compares the epoch's id. So any node may shorten it in any later round: M is only later
+/// then. Until a node does, the whole interval is refused. If the part is replaced again, the next epoch refuses the whole
+/// interval of each loss that was not shortened. Only PostgreSQL's present id gives an M. So no other store kept the claims since
+/// a node named the id, and each request accepted under an earlier id has a reading from before that.
 ///
 /// A node of a version that does not bind its readings breaks fact 1. It reads the id by another function, which records the
 /// time. Until `settling` seconds later there is no M (`unbound_until`). After a longer gap, the node has no lease that is

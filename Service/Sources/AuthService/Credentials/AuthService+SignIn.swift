@@ -74,8 +74,8 @@ final class SignIns: Sendable {
     /// The limit of sign-ins, by the credential's id.
     private let admitted = TokenBuckets<String>(Rate(burst: 10, perMinute: 10), capacity: 1000)
 
-    /// Counts a sign-in: 10 a minute for each credential. Returns nil if it is admitted; otherwise the seconds until the next
-    /// sign-in is.
+    /// Counts a sign-in: 10 a minute for each credential. Returns nil if the sign-in is admitted; otherwise the seconds until the
+    /// credential can sign in again.
     func wait(of credential: Credential, at now: UnixTime) -> Int64? { admitted.take(credential.id, now: now) }
 
     /// Counts a refused attempt. One attempt a minute is recorded. Returns the number of attempts since the last recorded one;

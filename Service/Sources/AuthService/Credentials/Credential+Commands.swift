@@ -11,7 +11,7 @@ enum CredentialCommand: Sendable {
     case remove(endedBefore: UnixTime)
 }
 
-/// Decides commands from the credential alone. The stores know none of these rules.
+/// Decides commands from the credential alone. Stores do not check these rules.
 extension Credential {
     private static let maximumNameBytes = 128
     private static let maximumLife: Int64 = 10 * 366 * 86_400

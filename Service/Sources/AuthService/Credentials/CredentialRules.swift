@@ -109,7 +109,7 @@ public struct CredentialRules: Sendable {
         try await authenticate(authorization.flatMap(Self.bearer), from: address)
     }
 
-    /// The credential with this text, under the same rules.
+    /// The credential with this text, under the rules of ``authenticate(authorization:from:)``.
     public func authenticate(text: String?, from address: ClientAddress) async throws(Refusal) -> Credential {
         try await authenticate(text.map { Array($0.utf8)[...] }, from: address)
     }

@@ -1,6 +1,6 @@
 internal import AuthContract
 
-/// Devices by id, through a cache. A cached row may accept a request. `RequestVerifier` re-reads the row before it refuses one.
+/// Devices by id, through a cache. A cached row may accept a request, but `RequestVerifier` re-reads it before a refusal.
 final class DeviceDirectory: Sendable {
     /// A row, and whether it was just read from the store.
     struct Found: Sendable {

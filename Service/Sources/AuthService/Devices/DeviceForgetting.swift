@@ -43,7 +43,7 @@ public struct DeviceForgetting: Sendable {
 
     /// Forgets one batch of ended devices.
     ///
-    /// - Parameter time: the days count back from it. The audit event has the clock's own time.
+    /// - Parameter time: devices that ended `days` before this time are forgotten. The clock dates the audit event.
     /// - Returns: the number of forgotten devices.
     func forgetNext(asOf time: UnixTime) async throws(StoreError) -> Int {
         let now = clock.now

@@ -1,7 +1,7 @@
 internal import AuthContract
 internal import StrictJSON
 
-/// Decides commands from the device's record alone. The stores know none of these rules.
+/// Decides commands from the device's record alone. Stores do not check these rules.
 extension DeviceRecord {
     /// The change that a command makes; nil: the device is already as the command wants it.
     ///
@@ -54,7 +54,7 @@ extension DeviceRecord {
             (status, admittedUnderObservation) = (.registered, false)
             return (.deviceApproved, registrationDetail)
         case .refuseProof(let outcome):
-            // A later proof may have verified.
+            // A later proof of the device may have verified. Then this refusal changes nothing.
             guard status == .pending, assurance.isUnproven else { return nil }
             status = .rejected
             return (.deviceRejected, Self.settled(outcome))
@@ -217,8 +217,8 @@ extension DeviceRecord {
     /// Whether the client may have lost the answer to its registration.
     ///
     /// `lastSeen` is stored up to half a minute after a request, and a killed node loses times that it has not stored. So the
-    /// counter, the key's age and the scheme count too: they are stored at once. `wasSeen` covers requests of the last half minute
-    /// on this node, and those that it could not store.
+    /// counter, the last rotation and the scheme are checked too: they are stored at once. `wasSeen` covers requests of the last
+    /// half minute on this node, and requests whose time this node could not store.
     private func mayLackItsAnswer(wasSeen: Bool, at now: UnixTime) -> Bool {
         lastSeen == nil && !wasSeen && appAttest?.counter ?? 0 == 0 && keyRotatedAt == nil && highestScheme == .one
             && now - registeredAt <= Self.lostAnswerLife
@@ -273,7 +273,8 @@ extension RotationDemand {
         guard let standing, standing != self else { return self }
         guard reason == .compromise else { return standing.reason == .compromise ? standing : self }
         guard standing.reason == .compromise || standing.by >= now || by <= standing.by else {
-            // The earlier time would end a key that its device may still rotate. The later time would revive the key.
+            // With the earlier time, a key that may still rotate no longer could. With the later time, an overdue key would be
+            // valid again.
             throw DeviceConflict(
                 .conflict,
                 """

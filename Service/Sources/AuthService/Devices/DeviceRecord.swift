@@ -19,7 +19,7 @@ public struct DeviceRecord: Sendable, Hashable {
     /// The device's proven assurance.
     public var assurance: Assurance
     /// The version of the app in the newest accepted evidence that names one, 1 to 64 printable ASCII characters:
-    /// `CFBundleVersion`, or Android's version code. Nil: no evidence named one. It decides nothing.
+    /// `CFBundleVersion`, or Android's version code. Nil: no evidence named one. No decision depends on it.
     public var appVersion: String?
     /// App Attest data for assertions and the receipt refresh; nil: no attestation of App Attest verified.
     public var appAttest: AppAttestKeyState?
@@ -33,7 +33,7 @@ public struct DeviceRecord: Sendable, Hashable {
     public var highestScheme: SignatureScheme
     /// An operator's demand to rotate the key.
     public var mustRotate: RotationDemand?
-    /// Admitted only because the app was in mode `observe`.
+    /// Whether the device was admitted only because the app was in mode `observe`.
     public var admittedUnderObservation: Bool
     /// The id that the client chose. It is displayed, but never trusted.
     public let localID: String?

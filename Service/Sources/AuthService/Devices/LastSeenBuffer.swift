@@ -1,7 +1,7 @@
 package import AuthContract
 internal import Bytes
 
-/// The times at which devices were last seen. Each stays for a flush after it was written to the store.
+/// The times at which devices were last seen. A time that was written to the store is kept until the next flush.
 package final class LastSeenBuffer: Sendable {
     private struct Entry {
         var at: UnixTime
@@ -22,7 +22,7 @@ package final class LastSeenBuffer: Sendable {
 
     /// Whether a device may have been seen since the flush before the last one. A full buffer cannot exclude any device.
     ///
-    /// If this returns false, the device's row that was read less than a flush ago has its last-seen time.
+    /// If this returns false, a row of the device that was read within the last flush interval has its last-seen time.
     package func mayContain(_ device: DeviceID) -> Bool {
         seen.withLock { $0[device] != nil || $0.count >= Self.maximum }
     }

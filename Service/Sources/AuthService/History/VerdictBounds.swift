@@ -2,9 +2,9 @@ internal import AuthContract
 
 /// The bounds for the counts of one minute.
 enum VerdictBounds {
-    /// Apps that are counted separately in a minute: the busiest. All others share `nil`.
+    /// The number of apps that are counted separately in a minute: the busiest ones. Others are counted under `nil`.
     static let namedApps = 200
-    /// Versions of an app that are counted separately in a minute: the most used. All others share `other`.
+    /// The number of versions of an app that are counted separately: the most used ones. Others are counted as `other`.
     static let namedVersions = 20
     /// The largest number of different verdicts in a minute that keep app and version.
     static let named = 700

@@ -1,7 +1,7 @@
 package import AuthContract
 internal import Bytes
 
-/// Verdicts by minute, until they are written to the store.
+/// The counts of verdicts by minute, until they are written to the store.
 ///
 /// Its memory is bounded. Beyond ``maximum`` different verdicts, further ones are counted without app and version. If the store
 /// fails for more than ``maximumMinutes`` minutes, the oldest minute is lost.
@@ -37,7 +37,7 @@ final class VerdictBuffer: Sendable {
         state.withLock { state in
             let minute = time.floored(to: VerdictHistory.minute)
             if minute != state.minute { state.turn(to: minute) }
-            // Called for every verdict, and hashing takes most of the time: look a known verdict up only once.
+            // This runs for every verdict, and hashing takes most of the time. So look up a known verdict only once.
             if let known = state.counts.index(forKey: verdict) {
                 state.counts.values[known] += 1
                 return
@@ -65,7 +65,7 @@ final class VerdictBuffer: Sendable {
 }
 
 extension UnixTime {
-    /// This time, rounded down to a multiple of some seconds.
+    /// This time, rounded down to a multiple of `step` seconds.
     package func floored(to step: Int64) -> UnixTime {
         let rest = seconds % step
         return self - (rest < 0 ? rest + step : rest)

@@ -35,7 +35,7 @@ public final class VerdictHistory: Sendable {
         self.random = random
     }
 
-    /// Counts a verdict now. It is quick, and does not call the store.
+    /// Counts a verdict now, in memory. Does not call the store.
     public func count(_ verdict: CountedVerdict) {
         guard store != nil else { return }
         buffer.count(verdict, at: clock.now)

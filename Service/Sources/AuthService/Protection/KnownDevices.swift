@@ -5,7 +5,7 @@ internal import Bytes
 /// even if their address named too many unknown ids.
 ///
 /// All ids are read first. After that the audit log has the ids that any node added: each registration and its event are one
-/// transaction, and the events are numbered without gaps. While the ids are read, every id may exist. If the log was not read for
+/// transaction, and the events are numbered without gaps. Until all ids are read, no id is refused. If the log was not read for
 /// `maximumAge`, the store is read for other ids at a bounded rate, so that unknown ids do not keep it overloaded.
 final class KnownDevices: Sendable {
     private struct State: Sendable {
@@ -22,7 +22,7 @@ final class KnownDevices: Sendable {
         /// The time until the next retry, if a store fails.
         var retry = KnownDevices.firstRetry
 
-        /// The place where the next page continues; nil: no page is missing, or none can be read yet.
+        /// The place where the next page continues; nil: all pages were read, or the first read has not begun.
         var place: Place? { ids == nil || isRead ? nil : Place(last: last, after: after) }
     }
 
@@ -37,7 +37,7 @@ final class KnownDevices: Sendable {
     private static let interval = Duration.seconds(2)
     /// The time until the first retry of a failed read. Each further retry waits twice as long, at most `interval`.
     private static let firstRetry = Duration.milliseconds(200)
-    /// The age in seconds beyond which the known ids are too old to refuse others.
+    /// The age in seconds beyond which the known ids are too old to refuse an id that is not among them.
     static let maximumAge: Int64 = 5
     private static let page = 1000
 
@@ -110,9 +110,9 @@ final class KnownDevices: Sendable {
 
     /// Adds the devices of new events.
     ///
-    /// - Returns: false if all ids must be read again: the log does not continue the part that was read, because another database
-    ///   was restored or promoted; or an event is damaged, or one that only a newer version knows. The log is then followed from
-    ///   its newest event on, so this event is not read again.
+    /// - Returns: false if all ids must be read again: the log does not continue the part that was read, as another
+    ///   database was restored or promoted; or an event is damaged, or was written by a newer version. The log is then
+    ///   followed from its newest event on, so this event is not read again.
     private func follow() async throws(StoreError) -> Bool {
         let last = state.withLock { $0.last }
         let newest = try await audit.link(at: nil)

@@ -22,7 +22,7 @@ public enum LimitedClaimOutcome: Sendable, Hashable {
     case judged(ClaimOutcome)
 }
 
-/// The rate limits and quotas of all nodes together. Without one, each node counts separately.
+/// The rate limits and quotas of all nodes together. Without a limit store, each node counts separately.
 ///
 /// Guarantees:
 /// - A bucket holds `rate.burst` tokens at first, and fills by `rate.perMinute`. If there are too few tokens, a call takes none.

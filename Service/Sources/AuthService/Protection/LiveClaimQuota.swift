@@ -1,8 +1,8 @@
 internal import AuthContract
 internal import Bytes
 
-/// Counts the live claims of each app, so that no app fills the replay store. Claims are never evicted: without shares, the
-/// flood of one app would refuse the requests of every app until its claims expire.
+/// Counts the live claims of each app, so that no app fills the replay store. Claims are never evicted: without a quota, a
+/// flood of claims of one app would make the store refuse the requests of every app until the claims expire.
 ///
 /// This process counts by minute, from its start. It does not know the app of a claim made before a restart. Nodes exchange their
 /// counts every second (`LimitStore`).
@@ -11,7 +11,7 @@ final class LiveClaimQuota: Sendable {
         var live = 0
         /// The number of live claims on other nodes, by their last report.
         var elsewhere = 0
-        /// The largest number of live claims that another node may believe to be here.
+        /// The largest number of live claims that another node may believe to be on this node.
         var announced = 0
         /// Claims by the minute in which they expire. Claims live for minutes, so there are few entries.
         var byMinute: [Int64: Int] = [:]
@@ -46,7 +46,7 @@ final class LiveClaimQuota: Sendable {
         }
 
         mutating func remove(_ count: Int, until expiry: UnixTime) {
-            // If the minute is gone, its claims have expired.
+            // A minute that was dropped needs no change: its claims have expired.
             let minute = expiry.seconds / 60
             guard let counted = byMinute[minute] else { return }
             // Remove a minute in which no claim expires: otherwise `take` would return it as the time to wait for.
@@ -109,7 +109,7 @@ final class LiveClaimQuota: Sendable {
         }
     }
 
-    /// Uncounts claims that were not made.
+    /// Subtracts claims that were counted by `take` but not made.
     func giveBack(_ count: Int, of app: AppID, until expiry: UnixTime) {
         state.withLock { $0.shares[app]?.remove(count, until: expiry) }
     }

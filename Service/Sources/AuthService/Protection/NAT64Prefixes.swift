@@ -5,11 +5,11 @@ internal import Foundation
 public struct NAT64Prefixes: Sendable, Hashable {
     private struct Prefix: Sendable, Hashable {
         let bytes: [UInt8]
-        /// In bytes.
+        /// The length of the prefix in bytes.
         let length: Int
     }
 
-    /// The longest prefix first.
+    /// The prefixes, the longest first.
     private let prefixes: [Prefix]
 
     /// The largest number of prefixes that an operator can name.

@@ -35,9 +35,9 @@ public struct ProtectionSettings: Sendable {
 /// The token buckets of the rate limits: on this node, or shared by all nodes.
 ///
 /// If the store of the shared limits fails, requests fail too (503), even those of clients that have proven nothing: without a
-/// count there would be no limit. Each node alone limits re-reads, ids that wrongly passed, and tries of one wrong credential.
-/// Whether there were too many failures or strangers is also checked on the node: it knows that from its own refusals, which all
-/// nodes count together.
+/// count there would be no limit. Each node alone limits re-reads, unknown ids that `KnownDevices` wrongly let pass, and tries
+/// of one wrong credential. The shared store counts failures and strangers of all nodes, but a node checks them without asking
+/// the store: it remembers the buckets that the store reported as empty (`spentElsewhere`).
 final class Protection: Sendable {
     private let enrolment: TokenBuckets<ClientAddress>
     /// Buckets of `SharedBucket.failures`. A client that always fails does not block other devices at its address.
@@ -48,8 +48,8 @@ final class Protection: Sendable {
     /// False positives of `KnownDevices.mayExist(_:)`: unknown ids that it let through while their address was over the limit of
     /// strangers. Each bucket limits the store reads for one such id from one address.
     private let wrongPositives = TokenBuckets<Reader>(Rate(burst: 3, perMinute: 1))
-    /// Credentials that were wrong. One that stays wrong, such as that of a forgotten job, is soon refused by this limit alone. So
-    /// it does not use up its address's limit.
+    /// Credentials that were wrong. A credential that stays wrong, such as one in a forgotten job, is soon refused by this limit
+    /// alone. So it does not use up its address's limit.
     private let wrongCredentials = TokenBuckets<CredentialGuess>(Rate(burst: 10, perMinute: 6), capacity: 20_000)
     private let devices: TokenBuckets<DeviceID>
     private let rotations: TokenBuckets<DeviceID>
@@ -239,7 +239,7 @@ final class Protection: Sendable {
         try admit(claims.take(count, of: app, until: expiry, now: clock.now), "live claims of \(app)")
     }
 
-    /// Uncounts admitted claims that were not made.
+    /// Subtracts claims that were admitted but not made.
     func giveBackClaims(_ count: Int, of app: AppID, until expiry: UnixTime) {
         claims.giveBack(count, of: app, until: expiry)
     }

@@ -4,7 +4,7 @@ public import Logging
 internal import StrictJSON
 internal import Verification
 
-/// Exchanges receipts in the background, one at a time. The store knows the due receipts, and the policy sets the rate.
+/// Exchanges receipts in the background, one at a time. The store finds the due receipts, and the policy sets the rate.
 ///
 /// Several jobs may run on one store. Each due receipt is taken by only one of them.
 public struct ReceiptRefreshJob: Sendable {
@@ -53,8 +53,8 @@ public struct ReceiptRefreshJob: Sendable {
         let verifier: @Sendable () -> ReceiptVerifier?
     }
 
-    /// Runs until the task is cancelled. Flags devices by the apps' thresholds, records refused receipts for apps that ask for
-    /// evidence, and trusts the service's added roots.
+    /// Runs until the task is cancelled. Flags devices by the apps' thresholds, records refused receipts for apps that record
+    /// refused proofs, and trusts the service's added roots.
     public func run(for service: AuthService) async {
         await run(
             Watch(

@@ -51,7 +51,7 @@ struct ReceiptRefreshRules: Sendable {
         case .tooManyRequests(let seconds):
             return kept("too_many_requests", until: now + 3600, now, failures: failures, .backOff(atLeast: seconds))
         case .unavailable(_, let seconds):
-            // The receipt is due later after each failure, so that one that makes the server fail does not delay the others.
+            // Each failure doubles the pause, so that a receipt that makes the server fail does not delay the others.
             let pause = min(600 << Int64(min(failures, 8)), Self.day)
             return kept(
                 "unavailable", until: now + pause, now, failures: failures + 1, .backOff(atLeast: seconds))

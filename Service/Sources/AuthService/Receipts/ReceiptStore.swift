@@ -77,7 +77,7 @@ public struct ReceiptChange: Sendable, Hashable {
 
 /// Keeps track of due receipts. The background job has no other state, so its work survives restarts.
 ///
-/// Guarantees: of any number of callers in any number of processes, one gets a due receipt. If that caller records nothing,
+/// Guarantees: exactly one caller gets a due receipt, even if many processes ask at once. If that caller records nothing,
 /// the receipt is due again at the end of the lease. A recorded outcome only replaces the receipt that was taken.
 public protocol ReceiptStore: Sendable {
     /// Takes the receipt that has been due the longest (`dueAt <= now`), and sets its `dueAt` to the end of the `lease`. Nil if

@@ -17,8 +17,8 @@ struct RefusalRecorder: Sendable {
     let key: ServiceKey
     let clock: any ServiceClock
     let random: any RandomSource
-    /// Limits the recordings of an app, and `codeRates` those with one reason. Otherwise a flood of bad proofs could keep the
-    /// disk busy, and evict other recordings.
+    /// The limit of recordings for each app. `codeRates` limits those with the same reason. Without these limits, a
+    /// flood of bad proofs could keep the disk busy, and evict other recordings.
     private let rates = TokenBuckets<AppID>(Rate(burst: 60, perMinute: 60), capacity: 10_000)
     private let codeRates = TokenBuckets<Reason>(Rate(burst: 30, perMinute: 6), capacity: 10_000)
     private let logger = Logger(label: "synheart.evidence")

@@ -17,7 +17,7 @@ public struct IntegrityCaller: Sendable, Hashable {
     }
 }
 
-/// The services of Google that the rules call. Tests and offline services use ``NoProviders``.
+/// The services of Google that the registration rules call. Tests and offline services use ``NoProviders``.
 public protocol EvidenceProviders: Sendable {
     /// Has Google decode a Play Integrity token. An outage is an outcome, not an error.
     func decode(_ token: String, package: String, for caller: IntegrityCaller) async -> DecodeOutcome

@@ -12,7 +12,7 @@ struct GoogleEvidence: Sendable {
     private let app: AndroidApp
     private let integrity: PlayIntegrityVerifier
     private let responseKeys: [ResponseKeys]
-    /// Has no status list. Each verification sets the newest list on a copy.
+    /// The verifier of chains, without a status list. Each verification sets the newest list on a copy.
     private let keyAttestation: KeyAttestationVerifier
     /// The added roots by the digests of their keys, without those that the app's record names as test authorities.
     private let addedRoots: [[UInt8]: AddedRoot]
@@ -128,8 +128,8 @@ struct GoogleEvidence: Sendable {
     private enum JudgedToken {
         /// A response key opened the token, and every check passed.
         case verified(VerifiedIntegrity)
-        /// No response key opened the token: there is none, it is a standard token, or Play Console may have replaced the keys.
-        /// The values are the token, and the service account for Google.
+        /// No response key opened the token: no key is configured, it is a standard token, or Play Console may have
+        /// replaced the keys. The values are the token, and the service account for Google.
         case forGoogle(String, Secret)
     }
 
@@ -191,8 +191,8 @@ struct GoogleEvidence: Sendable {
         return "android.certificate_digests are, in hexadecimal, \(digests)"
     }
 
-    /// Whether a chain raises the key's assurance. Without a list of revoked keys it does not, because the key that signed it
-    /// may have leaked years ago. The chain must still verify.
+    /// Whether a chain raises the key's assurance. Without a list of revoked keys it does not, because an authority's
+    /// key that signed the chain may have leaked. The chain must still verify.
     private var countsKeyAttestations: Bool { app.keyAttestation.statusList.map { $0 != "none" } ?? false }
 
     /// The app's version code, from Play Integrity or else from the key attestation.

@@ -7,7 +7,7 @@ final class PendingProofBackOff: Sendable {
     private struct Postponed {
         var failures = 0
         var until = UnixTime(0)
-        /// Rounds in a row in the proof's last hour.
+        /// The number of consecutive rounds that found the proof in the last hour of its day.
         var lastRounds = 0
     }
 
@@ -31,7 +31,7 @@ final class PendingProofBackOff: Sendable {
 
     /// Counts this round if it is in the proof's last hour. Otherwise sets the count back to 0.
     ///
-    /// - Returns: the rounds in a row.
+    /// - Returns: the number of consecutive rounds in that hour.
     func countRound(_ device: DeviceID, isLast: Bool) -> Int {
         guard isLast else {
             proofs.withLock { $0[device]?.lastRounds = 0 }

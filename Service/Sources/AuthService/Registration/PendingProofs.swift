@@ -4,8 +4,8 @@ internal import StrictJSON
 /// Registrations that arrived during an outage of their provider. They are kept sealed, judged as of their arrival once the
 /// provider can be reached, and rejected after a day.
 ///
-/// A rejected phone gives up its identity, so a clock that is ahead for a while must reject none. A proof is rejected for its age
-/// only after an hour of rounds that all found it more than 23 hours old. Meanwhile the provider is still asked.
+/// A rejected phone gives up its identity, so a clock that is ahead for a while must not cause a rejection. A proof is rejected
+/// for its age only after an hour of rounds that all found it more than 23 hours old. Meanwhile the provider is still asked.
 struct PendingProofs: Sendable {
     let store: any PendingProofStore
     let apps: AppRegistry

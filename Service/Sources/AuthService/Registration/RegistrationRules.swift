@@ -9,7 +9,7 @@ struct RegistrationRules: Sendable {
     let changes: DeviceChanges
     let store: any DeviceStore
     let verifier: RequestVerifier
-    /// Nil: new devices are refused during an outage of a provider, whatever policy says.
+    /// The proofs that wait for their provider. Nil: new devices are refused during an outage, whatever the app's policy is.
     let pendingProofs: PendingProofs?
     let recorder: RefusalRecorder
     /// The times of devices' last verified requests that this node has not stored yet.

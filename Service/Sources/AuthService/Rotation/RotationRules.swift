@@ -118,8 +118,8 @@ struct RotationRules: Sendable {
         }
     }
 
-    /// The refusal of a rotation whose new key is or was bound, or else whose new App Attest key is another device's. The latter
-    /// has the code of a registration with such a key.
+    /// The refusal of a rotation whose new key is or was bound, or else whose new App Attest key is another device's.
+    /// In the second case, a registration would get the same code.
     private func takenKey(_ newKey: DevicePublicKey) async throws(Refusal) -> Refusal {
         let binding = try await storeCall { () async throws(StoreError) in
             try await store.binding(of: newKey.thumbprint)

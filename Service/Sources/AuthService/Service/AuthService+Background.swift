@@ -54,7 +54,7 @@ extension AuthService {
     /// Judges pending registrations whose provider can be reached again. `run` does it too.
     public func settlePendingProofs() async { await pendingProofs?.settle() }
 
-    /// Records a refused receipt of Apple, if its app asks for it.
+    /// Records a refused receipt of Apple, if the device's app records refused proofs.
     func record(_ proof: @escaping @Sendable () -> RefusedProof, of due: DueReceipt) async {
         guard let app = try? await apps.enabled(due.appID) else { return }
         await recorder.record(proof, .refresh, of: app, device: due.deviceID)

@@ -15,24 +15,24 @@ extension AuthService {
         public var credentials: any CredentialStore
         /// The keys that sign device tokens.
         public var signingKeys: any SigningKeyStore
-        /// Nil: during an outage of a provider, new devices are refused whatever the app's policy is.
+        /// Proofs that wait for their provider. Nil: during an outage, new devices are refused, whatever the policy is.
         public var pendingProofs: (any PendingProofStore)?
-        /// Nil: no refusal is recorded, whatever the app's policy is.
+        /// Recorded refusals. Nil: no refusal is recorded, whatever the app's policy is.
         public var recordings: (any RecordingStore)?
-        /// Nil: verdicts are not counted for the history.
+        /// Counts of verdicts. Nil: verdicts are not counted for the history.
         public var history: (any VerdictHistoryStore)?
-        /// Nil: there are no webhooks.
+        /// Webhooks and their deliveries. Nil: there are no webhooks.
         public var webhooks: (any WebhookStore)?
-        /// Nil: the audit log has no archives.
+        /// Archives of the audit log. Nil: the audit log has no archives.
         public var auditArchives: (any AuditArchiveStore)?
-        /// Nil: devices that ended are never forgotten.
+        /// Removes devices that ended long ago. Nil: these devices are never forgotten.
         public var endedDevices: (any EndedDeviceStore)?
-        /// Nil: a start with another version has no audit event.
+        /// The version of the service that last started. Nil: a start with another version has no audit event.
         public var versions: (any VersionStore)?
         /// The rate limits and quotas of all nodes together. Nil: each node counts separately.
         public var limits: (any LimitStore)?
 
-        /// Stores of these kinds.
+        /// Memberwise initializer.
         public init(
             challenges: any ChallengeStore, replay: any ReplayStore, apps: any AppStore, devices: any DeviceStore,
             audit: any AuditLog, credentials: any CredentialStore, signingKeys: any SigningKeyStore,

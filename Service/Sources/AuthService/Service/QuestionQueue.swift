@@ -1,8 +1,8 @@
 internal import AuthContract
 internal import Bytes
 
-/// Questions that read many rows of the store, answered one after another. So they never occupy more than one of the store's
-/// readers, which devices need too. A question beyond eight is refused at once.
+/// Runs questions, which are queries that read many rows of a store, one after another. So they never occupy more than
+/// one of the store's readers, which requests of devices need too. A question beyond eight is refused at once.
 package final class QuestionQueue: Sendable {
     /// The largest number of questions that are answered or wait.
     package static let maximum = 8
@@ -34,7 +34,7 @@ package final class QuestionQueue: Sendable {
             guard waiting.count < Self.maximum else { return nil }
             waiting.count += 1
             let previous = waiting.last
-            // A separate task: a caller that leaves must not let the next question begin before this one has ended.
+            // Use a separate task: if the caller is cancelled, the next question must still wait until this one ends.
             let answer = Task { () async -> Result<Value, Refusal> in
                 await previous?()
                 defer { end() }

@@ -3,8 +3,8 @@ internal import Verification
 
 /// A refusal by the service: a stable code for the caller, and the precise reason for the log.
 ///
-/// A class, because it is an error that every step may throw and a member of every judgement: as a struct, its seven members
-/// would make each of them large.
+/// A class, because every step may throw a refusal and every judgement may have one: a struct with seven members would make
+/// both large.
 public final class Refusal: Error, Sendable, CustomStringConvertible {
     /// The code for the caller. It decides the HTTP status too.
     public let code: ErrorCode

@@ -11,12 +11,12 @@ package struct TraceContext: Sendable, Hashable {
             (self.high, self.low) = (high, low)
         }
 
-        /// 32 hexadecimal digits.
+        /// The id as 32 hexadecimal digits.
         package var text: String { TraceContext.text(high) + TraceContext.text(low) }
     }
 
     package let traceID: TraceID
-    /// The span, not 0.
+    /// The id of the span, not 0.
     package let spanID: UInt64
     /// Whether the trace is recorded.
     package let isSampled: Bool
@@ -27,7 +27,7 @@ package struct TraceContext: Sendable, Hashable {
         (self.traceID, self.spanID, self.isSampled) = (traceID, spanID, isSampled)
     }
 
-    /// Reads the header; nil if it is malformed. Of a later version, the parts of version 0 are read.
+    /// Reads the header; nil if it is malformed. Reads only the parts of version 0 if the header has a later version.
     package init?(traceparent: String) {
         let bytes = Array(traceparent.utf8)
         guard bytes.count >= 55, let version = Self.number(bytes[0..<2]), version != 0xFF,
@@ -43,7 +43,7 @@ package struct TraceContext: Sendable, Hashable {
     /// The header.
     package var traceparent: String { "00-\(traceID.text)-\(Self.text(spanID))-0\(isSampled ? 1 : 0)" }
 
-    /// 16 hexadecimal digits.
+    /// The number as 16 hexadecimal digits.
     package static func text(_ number: UInt64) -> String {
         let digits = String(number, radix: 16)
         return String(repeating: "0", count: 16 - digits.utf8.count) + digits

@@ -36,7 +36,7 @@ public struct StoredAuditArchive: Sendable, Hashable {
 ///
 /// Guarantees:
 /// - Archives follow each other without a gap from the first event on. They are never changed or removed.
-/// - Only events of an archive can be removed from the log, and never its last event.
+/// - Only events of an archive can be removed from the log. The log's last event is never removed.
 /// - `AuditLog.firstBrokenLink()` begins after the last archive, or with the first event that is still in the log if that is earlier.
 public protocol AuditArchiveStore: Sendable {
     /// All archives, the oldest first.

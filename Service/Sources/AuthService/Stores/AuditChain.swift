@@ -11,19 +11,19 @@ public enum AuditChain {
 
     /// An event's members as a log stores them. The detail is the stored text, so that even a changed space is detected.
     public struct Entry: Sendable, Hashable {
-        /// 1, 2, 3… without a gap.
+        /// The number of the event: 1, 2, 3… without a gap.
         public let sequence: Int64
         /// The code's text, such as `device.revoked`.
         public let code: String
-        /// Unix seconds.
+        /// The time of the event, in unix seconds.
         public let at: Int64
         /// The actor, as in `AuditEvent.actor`.
         public let actor: String
-        /// The app; nil if the event is of none.
+        /// The app; nil if the event concerns none.
         public let appID: String?
-        /// The device; nil if the event is of none.
+        /// The device; nil if the event concerns none.
         public let deviceID: String?
-        /// JSON text.
+        /// The detail as JSON text.
         public let detail: String
 
         /// An entry with these values.

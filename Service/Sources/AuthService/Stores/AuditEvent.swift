@@ -3,7 +3,7 @@ public import StrictJSON
 
 /// A change: its actor, its time, and the values before and after. A store appends the event in the transaction of the change.
 public struct AuditEvent: Sendable, Hashable {
-    /// Stable codes.
+    /// The codes of the events. They never change.
     public enum Code: String, Sendable, Hashable, CaseIterable {
         /// An app record was added.
         case appAdded = "app.added"
@@ -29,7 +29,7 @@ public struct AuditEvent: Sendable, Hashable {
         case deviceSchemeLowered = "device.scheme_lowered"
         /// An operator demanded a rotation by a time.
         case deviceMustRotate = "device.must_rotate"
-        /// An operator withdrew the demand.
+        /// An operator lifted a demand to rotate.
         case deviceRotationLifted = "device.rotation_lifted"
         /// Devices that ended long ago lost everything but the tombstone.
         case devicesForgotten = "devices.forgotten"
@@ -63,7 +63,7 @@ public struct AuditEvent: Sendable, Hashable {
         case claimKeeperChanged = "claim_keeper.changed"
         /// An operator added a webhook.
         case webhookAdded = "webhook.added"
-        /// A webhook was changed: by an operator, because its app was removed, or because its receiver wants no more.
+        /// A webhook was changed: by an operator, because its app was removed, or because its receiver answered 410 Gone.
         case webhookChanged = "webhook.changed"
         /// A webhook was removed: by an operator, or with its last app.
         case webhookRemoved = "webhook.removed"
@@ -92,7 +92,7 @@ public struct AuditEvent: Sendable, Hashable {
 
     /// The code of the change; nil: only a newer version knows the code, or the row is damaged.
     public let code: Code?
-    /// The text of the code, also of one that this version does not know.
+    /// The text of the code, even if this version does not know the code.
     public let codeText: String
     /// The time of the change, on the service's clock.
     public let at: UnixTime
@@ -142,8 +142,8 @@ public struct AuditEvent: Sendable, Hashable {
 }
 
 extension Set<AuditEvent.Code> {
-    /// Whether there are codes, and no event of these codes names a device. Such events are few, and a store finds them by an
-    /// index.
+    /// Whether the set is not empty, and no event with one of its codes names a device. Such events are few, and a store finds
+    /// them by an index.
     public var areOfNoDevice: Bool { !isEmpty && !contains { $0.isOfDevice } }
 }
 
@@ -224,7 +224,7 @@ public struct AuditLink: Sendable, Hashable {
 
 /// A stored event.
 public struct RecordedAuditEvent: Sendable, Hashable {
-    /// 1, 2, 3… without a gap.
+    /// The number of the event: 1, 2, 3… without a gap.
     public let sequence: Int64
     /// The event as it was appended. If the row is damaged, the event lacks the values that cannot be read, and its detail
     /// names their columns in `unreadable`: one damaged row must not hide other rows or hold up a webhook. `firstBrokenLink()`

@@ -15,8 +15,8 @@ package struct AuditPage: Sendable {
 
     /// Reads until there are `limit` events, or enough bytes.
     ///
-    /// - Parameter next: reads at most a number of events of the query, beginning behind the event with a sequence number; nil: at
-    ///   the first one.
+    /// - Parameter next: reads up to the given number of events of the query, after the event with the given sequence number; nil:
+    ///   from the first event on.
     fileprivate static func read(
         _ limit: Int, _ next: (Int64?, Int) async throws(StoreError) -> [RecordedAuditEvent]
     ) async throws(StoreError) -> AuditPage {

@@ -3,7 +3,7 @@ internal import Bytes
 
 /// A cache in front of a store. Absence is not cached.
 ///
-/// Code that changes a value forgets it here. The store announces changes by other processes. If an announcement is lost, a
+/// Code that changes a value calls `forget`. The store announces changes by other processes. If an announcement is lost, a
 /// cached value is used for five seconds at most.
 final class ReadThroughCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private struct Entry: Sendable {

@@ -1,6 +1,6 @@
 internal import Bytes
 
-/// The listeners of a store's external changes. Changes that a listener has not read yet are one signal.
+/// The listeners of a store's external changes. A listener receives all changes since its last read as one signal.
 package final class ChangeListeners: Sendable {
     private struct State: Sendable {
         var listeners: [Int: AsyncStream<Void>.Continuation] = [:]
@@ -18,7 +18,7 @@ package final class ChangeListeners: Sendable {
 
     /// Adds a listener.
     ///
-    /// - Parameter changed: called after the listener was added, and after it is gone.
+    /// - Parameter changed: called after the listener was added, and after it was removed.
     package func stream(_ changed: @escaping @Sendable () -> Void = {}) -> AsyncStream<Void> {
         // One buffered signal is enough: it means that something changed, not how often.
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))

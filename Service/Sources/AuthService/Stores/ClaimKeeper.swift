@@ -15,8 +15,8 @@ public struct ClaimPlace: Sendable, Hashable, CustomStringConvertible {
 /// Names the one store that keeps the history of the claims.
 ///
 /// If two stores made claims independently, one request could be accepted twice. So PostgreSQL names one of them, with a random
-/// id that changes whenever the history may begin again. A store other than PostgreSQL holds the id. A store with another id, or
-/// none, has lost its history.
+/// id that changes whenever the history may begin again. A store other than PostgreSQL keeps a copy of the id. A store whose
+/// copy differs or is missing has lost its history.
 public protocol ClaimKeeper: Sendable {
     /// The id of the current history.
     ///
@@ -32,7 +32,7 @@ public protocol ClaimKeeper: Sendable {
     /// Whether this is the current id, by a query to PostgreSQL that begins now.
     func isCurrent(_ id: ClaimHistoryID) async throws(StoreError) -> Bool
 
-    /// The unclaimed end under an id that stays, by a query to PostgreSQL that begins now.
+    /// The unclaimed end of a history that keeps its id, by a query to PostgreSQL that begins now.
     ///
     /// - Returns: the latest date, in unix seconds, of a request that was accepted without a second claim by a reading of
     ///   PostgreSQL's clock from before now. Nil if this date is not known, as in `ClaimHistoryID.unclaimedEnd`, or if another id

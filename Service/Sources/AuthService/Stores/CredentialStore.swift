@@ -9,7 +9,7 @@ public enum CredentialRole: String, Sendable, Hashable, CaseIterable {
     case viewer
     /// Reads what `viewer` reads, and recordings. Decides about devices.
     case `operator`
-    /// Everything in the admin API.
+    /// May do everything in the admin API.
     case admin
 }
 
@@ -38,7 +38,7 @@ public enum CredentialScope: Sendable, Hashable {
         }
     }
 
-    /// The apps by name; none if it is for every app.
+    /// The apps that the scope names; empty if it covers every app.
     public var named: Set<AppID> {
         switch self {
         case .allApps: []
@@ -63,7 +63,7 @@ extension CredentialScope {
 
 /// A stored credential. It has the hash of the secret, never the secret.
 public struct Credential: Sendable, Hashable {
-    /// The public part. It finds the credential, and names it in lists and for revocation.
+    /// The public part. It identifies the credential, also in lists and for revocation.
     public let id: String
     /// The operator's name for it. It need not be unique.
     public let name: String

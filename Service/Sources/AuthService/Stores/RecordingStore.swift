@@ -2,21 +2,21 @@ public import AuthContract
 
 /// The list entry of a recording. It has no data that a device sent.
 public struct RecordingSummary: Sendable, Hashable {
-    /// A UUID.
+    /// The id of the recording, a UUID.
     public let id: String
     /// The app that the refused request named.
     public let appID: AppID
     /// The device, if the service knew it already.
     public let deviceID: DeviceID?
-    /// When the service refused.
+    /// When the service refused the proof.
     public let recordedAt: UnixTime
-    /// The time at which it is erased.
+    /// The time at which the recording is erased.
     public let expiresAt: UnixTime
     /// The name of the format, such as `app-attest-attestation`.
     public let format: String
     /// The stable reason of the refusal.
     public let code: String
-    /// The check that refused, under its name in the verification library.
+    /// The name of the check that failed, as in the verification library.
     public let step: String
 
     /// Memberwise initializer.
@@ -71,9 +71,9 @@ public struct RecordingBounds: Sendable, Hashable {
 /// Guarantees:
 /// - An app never has more recordings than its bounds allow, even if many callers keep some concurrently. One app's bounds never
 ///   remove another app's recordings.
-/// - The order is the order in which they were kept, whatever `recordedAt` is.
+/// - "Newest" and "oldest" mean the order in which recordings were kept, whatever `recordedAt` is.
 /// - Erased recordings are no longer returned.
-/// - The store may lose recordings, because nothing depends on it.
+/// - The store may lose recordings, because nothing depends on them.
 public protocol RecordingStore: Sendable {
     /// Keeps a recording, and erases the app's oldest until the app is within its bounds. A recording that alone exceeds the
     /// bounds is not kept, and erases nothing. A recording of an app that does not exist is not kept either.

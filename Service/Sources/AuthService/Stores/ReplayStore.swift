@@ -122,7 +122,7 @@ public enum ClaimOutcome: Sendable, Hashable {
 /// - A live tag is checked before the history: an accepted request stays accepted for a minute, even if the store has lost its
 ///   history of that time.
 public protocol ReplayStore: Sendable {
-    /// Claims all of these, or none. A call with `expiresAt <= now` is `expired` and claims nothing.
+    /// Takes all of the claims, or none. A call with `expiresAt <= now` is `expired` and takes nothing.
     ///
     /// - Parameters:
     ///   - claims: the claims that make the request usable only once.
@@ -144,7 +144,7 @@ public protocol ReplayStore: Sendable {
 }
 
 extension ReplayStore {
-    /// Claims all of these, or none, without a tag.
+    /// Takes all of the claims, or none, without a tag.
     public func claim(
         _ claims: [ReplayClaim], of device: DeviceID, timestamp: UnixTime, expiresAt: UnixTime, now: UnixTime,
         futureWindow: Int64

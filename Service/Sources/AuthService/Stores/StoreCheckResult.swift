@@ -14,9 +14,9 @@ public struct StoreCheckResult: Sendable, Hashable {
     public let level: Level
     /// The name of the check: short and stable, such as `postgresql_version`.
     public let check: String
-    /// One sentence without secrets.
+    /// The result, as one sentence without secrets.
     public let sentence: String
-    /// What to do about it; nil if nothing needs to be done.
+    /// What the operator should do; nil if nothing needs to be done.
     public let advice: String?
 
     /// A result without a fault.

@@ -2,7 +2,7 @@ public import AuthContract
 
 /// Observes each call to a store, for metrics. It is called in the task of the call and must be quick.
 public protocol StoreObserver: Sendable {
-    /// A call has ended.
+    /// Reports that a call has ended.
     ///
     /// - Parameters:
     ///   - operation: the kind of the call.
@@ -26,7 +26,7 @@ public enum StoreOperation: String, Sendable, Hashable, CaseIterable {
     case read
     /// A call that changes something, other than claims.
     case write
-    /// Replay claims.
+    /// A call that takes or looks up replay claims.
     case claim
 }
 

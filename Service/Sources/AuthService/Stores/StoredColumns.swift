@@ -5,7 +5,7 @@ package protocol StoredColumns {
     func optionalInteger(_ column: String) throws(StoreError) -> Int64?
     func optionalText(_ column: String) throws(StoreError) -> String?
     func optionalBytes(_ column: String) throws(StoreError) -> [UInt8]?
-    /// A truth value. SQLite's rows of older versions have NULL where it is false. PostgreSQL's columns are never NULL.
+    /// A Boolean value. SQLite's rows of older versions have NULL for false. PostgreSQL's columns are never NULL.
     func bool(_ column: String) throws(StoreError) -> Bool
 
     /// The reason of a demand to rotate that an older version stored without one; nil: a demand without a reason is damage.

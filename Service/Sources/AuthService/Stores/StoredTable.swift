@@ -6,7 +6,7 @@
 /// the restore the deployment refuses requests dated before it, as after any loss of history. Deliveries of webhooks are not
 /// included either: nothing depends on them.
 ///
-/// Adding a table or a column: a row of an older backup lacks it, so make a new column optional.
+/// If you add a column, make it optional: a row of an older backup lacks it.
 public enum StoredTable: String, Sendable, Hashable, CaseIterable {
     /// App records, with sealed secrets.
     case apps
@@ -32,7 +32,7 @@ public enum StoredTable: String, Sendable, Hashable, CaseIterable {
     case auditArchives = "audit_archives"
     /// One row: the check values of the service key, separated by spaces.
     case keyChecks = "key_checks"
-    /// The audit log, in the order of the chain. Moved last: a complete log proves that everything else was moved too.
+    /// The audit log, in the order of the chain. It is copied last: a complete log proves that all else was copied too.
     case audit
 
     /// A column: its name, its type, and whether it may be null.

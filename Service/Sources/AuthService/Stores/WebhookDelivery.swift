@@ -2,8 +2,8 @@ public import AuthContract
 
 /// One attempt to deliver an event to a webhook, and its result.
 ///
-/// The store keeps only the last `kept` deliveries of a webhook. A node that begins to deliver continues the count of an event's
-/// attempts from those that are left.
+/// The store keeps only the last `kept` deliveries of a webhook. A node that begins to deliver counts the earlier attempts of
+/// an event in these deliveries.
 public struct WebhookDelivery: Sendable, Hashable {
     /// The number of the event in the audit log.
     public let sequence: Int64

@@ -2,11 +2,11 @@ public import AuthContract
 
 /// A receiver of audit events, with its position in the audit log. The log itself is the queue.
 public struct Webhook: Sendable, Hashable {
-    /// 16 hexadecimal digits.
+    /// The id: 16 hexadecimal digits.
     public let id: String
     /// The URL to which events are posted.
     public var url: String
-    /// The apps whose events it gets. A webhook for all apps also gets the events of no app.
+    /// The apps whose events it gets. A webhook for all apps also gets the events that concern no app.
     public var scope: CredentialScope
     /// The codes of the events that it gets; empty: all. They may include codes of a newer version.
     public var codes: Set<String>
@@ -18,7 +18,7 @@ public struct Webhook: Sendable, Hashable {
     public let createdAt: UnixTime
     /// The number of the event up to which every event was delivered or needs no delivery.
     public var position: Int64
-    /// The time since which the first event after the position fails; nil: not tried, or the last deliveries did not fail.
+    /// The time since which the first event after the position fails; nil: not tried, or the last attempt did not fail.
     public var failingSince: UnixTime?
     /// The reason why the last delivery failed; nil: it did not.
     public var failure: String?
@@ -107,7 +107,7 @@ extension Webhook {
     /// All columns.
     package static let columns = ["id", "sealed_secret", "created_at", "version"] + changing
 
-    /// The stored form of the codes: words.
+    /// The stored form of the codes: a text in which spaces separate them.
     package var storedCodes: String { codes.sorted().joined(separator: " ") }
 
     package init(row: some StoredColumns) throws(StoreError) {

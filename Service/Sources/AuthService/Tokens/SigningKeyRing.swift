@@ -13,7 +13,7 @@ enum SigningKeyCommand: Sendable {
     case removeSpent
 }
 
-/// The signing keys, oldest first, and every rule about them. The stores know none of these rules.
+/// The signing keys, oldest first, and every rule about them. Stores do not check these rules.
 ///
 /// The newest key is the standby: it is published, and signs only after the next rotation, or when the signing key is
 /// revoked. The signing key is the newest of the other keys that has been published for `publishedAhead`. Older keys stay

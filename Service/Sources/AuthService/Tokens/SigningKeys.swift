@@ -38,7 +38,8 @@ public actor SigningKeys {
 
     private struct OpenedKeys: Sendable {
         let ring: SigningKeyRing
-        /// In the order of the ring; nil: the key cannot be opened. Its tokens are refused, and it signs none.
+        /// The private keys, in the order of the ring; nil: the key cannot be opened. Its tokens are refused, and it signs
+        /// none.
         let privateKeys: [P256.Signing.PrivateKey?]
     }
 

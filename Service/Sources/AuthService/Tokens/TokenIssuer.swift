@@ -10,9 +10,9 @@ struct TokenIssuer: Sendable {
 
     /// Seconds for which a device token is valid. Revoking the device or rotating its key does not invalidate the token.
     static let maximumLife: Int64 = 600
-    /// Seconds for which an identity token is valid: as long as one request takes.
+    /// Seconds for which an identity token is valid: long enough for one request.
     static let identityLife: Int64 = 60
-    /// The `typ` of identity tokens. No app can have it as its `token_type`, so neither is accepted as the other.
+    /// The `typ` of identity tokens. No app can have it as its `token_type`, so no device token is accepted as an identity token.
     static let identityType = "synheart-identity+jwt"
 
     func issue(
@@ -32,8 +32,8 @@ struct TokenIssuer: Sendable {
 
     /// A token for a service behind the caller of `/verify`.
     ///
-    /// The app's own id is no audience by default, unlike in device tokens: every backend of the app accepts that audience there,
-    /// and a backend that ignores `typ` would accept this token as a device token.
+    /// Unlike for device tokens, the app's own id is not an audience by default: every backend of the app accepts
+    /// device tokens with that audience, and a backend that ignores `typ` would accept this token as a device token.
     func identityToken(
         for audience: String, of device: DeviceRecord, _ record: AppRecord, at now: UnixTime
     ) async throws(Refusal) -> String {

@@ -8,8 +8,8 @@ internal import X509
 
 /// A root of Apple or Google that an operator trusts in addition to the built-in ones, also on channel `production`.
 ///
-/// Only the operator vouches that the certificate is the vendor's. So the assurance of each device that attested under it has its
-/// label, and the audit log names it at each start and reload.
+/// Only the operator vouches that the certificate is the vendor's. So the assurance of each device that attested under
+/// the root has the root's label, and the audit log names the root at each start and reload.
 public struct AddedRoot: Sendable, Hashable {
     /// The use of the root.
     public enum Use: String, Sendable, Hashable, CaseIterable {
@@ -43,7 +43,7 @@ public struct AddedRoot: Sendable, Hashable {
 
     static let labelPrefix = "root:"
 
-    /// Setting, subject, thumbprint, dates, label, and whether the root is built in.
+    /// The root as JSON: setting, subject, thumbprint, dates, label, and whether the root is built in.
     public var json: JSONObject {
         JSONObject([
             ("setting", .string(use.rawValue)), ("subject", .string(subject)), ("sha256", .string(thumbprint)),

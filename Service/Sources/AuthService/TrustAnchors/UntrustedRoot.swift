@@ -5,7 +5,7 @@ internal import Crypto
 internal import SwiftASN1
 internal import X509
 
-/// The root of a chain that ends in no trusted one. Nothing about it is proven.
+/// The root of a certificate chain that does not lead to a trusted root. Nothing about it is proven.
 package struct UntrustedRoot: Sendable, Hashable {
     /// The provider of the root, as in metrics.
     package enum Provider: String, Sendable, Hashable, CaseIterable {

@@ -6,7 +6,7 @@ public enum Operation: String, Sendable, Hashable, CaseIterable {
     case status
     /// Replaces the key.
     case rotateKey
-    /// Ends the device.
+    /// Deregisters the device.
     case deregister
     /// Issues a device token.
     case token
@@ -32,7 +32,7 @@ enum AccessTable {
         }
     }
 
-    /// A cell.
+    /// A cell: whether a state allows an operation.
     enum Access: Sendable, Hashable {
         case allowed
         /// Only a repetition of the same rotation. Anything else is `ROTATION_FAILED`.
@@ -40,7 +40,7 @@ enum AccessTable {
         case refused(ErrorCode)
     }
 
-    /// The states of a device for a request by one of its keys. They decide in this order: its status, the key, the key's age.
+    /// The states of a device for a request by one of its keys. They decide in this order: status, key, age of the key.
     struct States: Sendable, CustomStringConvertible {
         let status: State
         var key: State?
@@ -126,7 +126,7 @@ enum AccessTable {
 
     private static func ageState(of device: DeviceRecord, under keys: KeyPolicy, now: UnixTime) -> State? {
         let overdue = device.rotationDemands(under: keys, at: now).filter { now > $0.by }
-        // Without grace, because a thief of a compromised key could rotate it, too.
+        // After a compromise there is no grace period, because a thief of the key could rotate it, too.
         guard !overdue.contains(where: { $0.reason == .compromise }) else { return .tooOldPastGrace }
         var isTooOld = !overdue.isEmpty
         if let maximum = keys.maximumAgeDays {

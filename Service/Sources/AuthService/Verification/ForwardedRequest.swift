@@ -2,8 +2,8 @@
 
 /// A request that a gateway forwards for judgement (*Forward authentication* in the protocol).
 ///
-/// The gateway forwards it in one of two forms, which the path alone selects. In the path form, the request line is the original
-/// one behind the path of the route. In the header form, two headers name the original method and target.
+/// The gateway forwards it in one of two forms, which the path alone selects. In the path form, the method is the
+/// original one, and the original target follows the route's path. In the header form, two headers name both.
 package struct ForwardedRequest: Sendable {
     /// The headers in which gateways describe the original request.
     package enum Field: String, Sendable, CaseIterable {
@@ -26,7 +26,7 @@ package struct ForwardedRequest: Sendable {
     /// The scheme of the gateway's connection.
     private let scheme: String
 
-    /// Takes the gateway's request apart. Nil if its target is not one of the route.
+    /// Parses the gateway's request. Nil if its target is not one of the route.
     package init?(method: String, target: String, headers: HeaderFields, scheme: String) {
         guard target.utf8.starts(with: Route.forward.rawValue.utf8) else { return nil }
         let rest = target.utf8.dropFirst(Route.forward.rawValue.utf8.count)
@@ -70,16 +70,16 @@ package struct ForwardedRequest: Sendable {
             body: try body(bodies, received: received, isRead: SignedRequest.isRead(method)))
     }
 
-    /// The beginnings of names that a gateway removes, if a client sent them (*Forward authentication*).
+    /// The prefixes of header names that a gateway removes if a client sent such headers (*Forward authentication*).
     private static let removed = ["x-synheart-verified-", "x-original-", "x-forwarded-"]
 
-    /// The headers with such names that every gateway sets or removes by name. The answer replaces those of the identity.
+    /// The headers with these prefixes that every gateway sets or removes by name, or that the service's answer replaces.
     private static let replaced = Set(
         Field.allCases.map { $0.rawValue.lowercased() } + ["x-forwarded-for"]
             + ["app", "device", "platform", "assurance"].map { "x-synheart-verified-\($0)" })
 
-    /// Refuses a request in the path form with another such header. nginx can remove only headers that its configuration names,
-    /// and would pass this one to the backend as if it had set it.
+    /// Refuses a request in the path form that has any other header with these prefixes. nginx can remove only headers that its
+    /// configuration names, and would pass such a header to the backend as if nginx had set it.
     private func refuseUnremoved() throws(Refusal) {
         guard line != nil else { return }
         for header in headers.lines {
@@ -93,7 +93,7 @@ package struct ForwardedRequest: Sendable {
 
     /// The method and the target that headers name.
     ///
-    /// Half of the second pair is refused too: the gateway sets only one pair, so a further header comes from the client.
+    /// A single header of the second pair is refused too: the gateway sets only one pair, so that header comes from the client.
     private func namedLine() throws(Refusal) -> (method: String, target: String) {
         let original = (try value(.originalMethod), try value(.originalURI))
         let forwarded = (try value(.forwardedMethod), try value(.forwardedURI))

@@ -18,7 +18,7 @@ public final class IncomingRequest: Sendable {
     /// Who sent the request, and the origin that it was sent to.
     public let provenance: RequestProvenance
 
-    /// A request of these parts.
+    /// Memberwise initializer.
     public init(
         method: String, target: RequestTarget, headers: HeaderFields, body: VerifyRequest.Body,
         provenance: RequestProvenance
@@ -63,7 +63,7 @@ extension IncomingRequest {
 public struct RequestProvenance: Sendable, Hashable {
     /// The address that rate limits apply to.
     public let address: ClientAddress
-    /// `http` or `https`.
+    /// The scheme: `http` or `https`.
     public let scheme: String
     /// Host and port as sent by the client. Scheme 2 compares this claim with the configuration.
     public let authority: String

@@ -27,8 +27,8 @@ extension RequestVerifier {
         return [received]
     }
 
-    /// Whether the client can use scheme 2. On the service's own routes it cannot if the app has no scheme 2. If no origin is
-    /// configured, it can only at loopback.
+    /// Whether the client can use scheme 2. On the service's own routes, the app must have scheme 2. If no origin is
+    /// configured, the request must also have been sent to loopback.
     func canUseSchemeTwo(_ request: SignedRequest) -> Bool {
         if request.operation == .otherService { return true }
         guard request.app.hasSchemeTwo else { return false }

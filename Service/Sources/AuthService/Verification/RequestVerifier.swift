@@ -19,7 +19,7 @@ struct RequestVerifier: Sendable {
 
     /// Judges a request.
     ///
-    /// - Parameter verification: the question of another service, which may be repeated; nil: the request is judged once.
+    /// - Parameter verification: identifies a call of `/verify` that may be repeated; nil: the request is judged once.
     func judge(
         _ request: IncomingRequest, for operation: Operation, as verification: Verification? = nil
     ) async -> Judgement {
@@ -30,12 +30,12 @@ struct RequestVerifier: Sendable {
         var claimed: (device: DeviceID, exists: Bool)?
         do throws(Refusal) {
             let headers = try wellFormed { try SignatureHeaders(request.headers) }
-            // Only letters and -, so that no line break can be moved into the method: a line break ends it in the signed message.
+            // Allow only letters and -: a line break ends the method in the signed message, so none may be part of it.
             guard request.method.isMethod else {
                 throw Refusal(malformed: ContractError("the method must be letters"))
             }
             claimed = (headers.deviceID, false)
-            // Clients of another service have no address here. That service limits their rate.
+            // The addresses of another service's clients are not known here. That service limits their rate.
             if operation != .otherService {
                 try protection.admitUnproven(
                     headers.deviceID, from: address, mayExist: known.mayExist(headers.deviceID))
@@ -77,7 +77,7 @@ struct RequestVerifier: Sendable {
             }
             verified.missingAssertion = try await checkAssertion(verified, verification)
             signed = verified
-            // The body of rotate-key may have the assertion.
+            // A request to rotate-key may have the assertion in its body. `RotationRules` checks that.
             if verified.missingAssertion != nil, operation != .rotateKey {
                 throw Refusal(.assertionRequired, "no assertion on \(attempt.path)")
             }
@@ -189,7 +189,7 @@ struct RequestVerifier: Sendable {
         return .previous
     }
 
-    /// On production, an assurance from a test kit or from development mode is never valid, however it got into the store.
+    /// On production, an assurance from a test authority or from development mode is never valid, however it was stored.
     private func requireTrusted(_ device: DeviceRecord, app: ProvisionedApp) throws(Refusal) {
         guard app.record.buildChannel == .production else { return }
         guard device.assurance.app != .test, device.assurance.app != .development else {
@@ -211,8 +211,8 @@ struct RequestVerifier: Sendable {
         Refusal(.unsupportedSigVersion, "below the floor, scheme \(floor.rawValue)")
     }
 
-    /// Checks the device's bucket and the app's share, and makes the claims. If nodes share buckets, the bucket and the claims
-    /// take one round trip.
+    /// Checks the device's bucket and the app's quota of live claims, and makes the claims. If nodes share buckets, the bucket
+    /// and the claims take one round trip.
     private func admitAndClaim(_ request: SignedRequest, _ tag: ClaimTag?) async throws(Refusal) {
         guard request.needsClaims, let shared = protection.shared else {
             try await protection.admitDevice(request.deviceID)
@@ -251,7 +251,7 @@ struct RequestVerifier: Sendable {
         guard isHeld else { throw stale }
     }
 
-    /// Counts the claims in the app's share, and makes them.
+    /// Counts the claims in the app's quota of live claims, and makes them.
     ///
     /// - Parameter make: makes the claims with their expiry and the app's future window. It returns nil if it made none.
     private func claim(

@@ -2,7 +2,7 @@ internal import AuthContract
 
 /// A signed request with all data for its judgement, except the device's row. Its contents are unverified.
 ///
-/// A class, because a dozen steps read it: as a struct, its copies took 6 % of the work without the signature.
+/// A class, because a dozen steps read it: copies of a struct took 6 % of the time, the signature check excluded.
 final class SignedRequest: Sendable {
     /// The request as it was received.
     let incoming: IncomingRequest
@@ -32,8 +32,8 @@ final class SignedRequest: Sendable {
 
     /// Checks the app's policy on path and query, and the digest of the body.
     ///
-    /// - Parameter origin: where the request was sent, if the service or the app's operator vouches for it. Without it scheme 2 is
-    ///   refused.
+    /// - Parameter origin: the origin that the request was sent to, if the service or the app's operator configured it.
+    ///   Nil: scheme 2 is refused.
     init(
         _ request: IncomingRequest, _ headers: SignatureHeaders, of app: ProvisionedApp, for operation: Operation,
         origin: RequestOrigin?, now: UnixTime

@@ -59,7 +59,7 @@ extension Credential {
     /// A request that names its app twice or in a malformed way does not identify its app. Then only a credential for a single
     /// app identifies it. The request may name an app that the credential is not for.
     ///
-    /// - Throws: `ContractError` if there is no such app.
+    /// - Throws: `ContractError` if neither the request nor the credential identifies an app.
     public func app(claimedIn headers: HeaderFields) throws(ContractError) -> AppID {
         do throws(ContractError) { return try AppID(headers.one(HeaderName.appID)) } catch {
             guard scope.named.count == 1, let only = scope.named.first else { throw error }

@@ -8,9 +8,9 @@
 
 /// An address of a receiver, and the rule that decides to which addresses deliveries may go.
 package struct WebhookAddress: Sendable, Hashable {
-    /// As the system writes it.
+    /// The address as the system writes it.
     package let text: String
-    /// 4 or 16 bytes.
+    /// The address in 4 or 16 bytes.
     let bytes: [UInt8]
 
     /// The addresses of a host.
@@ -87,7 +87,7 @@ package struct WebhookAddress: Sendable, Hashable {
     private static func isAllowed(ipv4 bytes: [UInt8], loopback: Bool) -> Bool {
         switch (bytes[0], bytes[1]) {
         case (127, _): loopback
-        // This network, link-local with most clouds' metadata, multicast and reserved.
+        // Refuse this network, link-local (most clouds have their metadata service there), multicast and reserved addresses.
         case (0, _), (169, 254), (224..., _): false
         default: !metadataOverIPv4.contains(bytes)
         }
@@ -97,9 +97,9 @@ package struct WebhookAddress: Sendable, Hashable {
     private static let metadataOverIPv4: Set<[UInt8]> = [[100, 100, 100, 200], [168, 63, 129, 16], [192, 0, 0, 192]]
     /// The beginning of 64:ff9b::/96 and of 64:ff9b:1::/48.
     private static let nat64: [UInt8] = [0, 0x64, 0xFF, 0x9B]
-    /// `::ffff:0:0:0/96`.
+    /// The prefix of IPv4-translated addresses (SIIT), `::ffff:0:0:0/96`.
     private static let translated: [UInt8] = [0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 0, 0]
-    /// `fd00:ec2::254` of AWS.
+    /// The metadata service of AWS, `fd00:ec2::254`.
     private static let metadataOverIPv6: [UInt8] = [
         0xFD, 0, 0x0E, 0xC2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x02, 0x54,
     ]

@@ -3,7 +3,7 @@ internal import AuthContract
 /// One step of one webhook: read the next events, send them, save the position.
 extension WebhookDeliveries {
     private static let lanesAtOnce = 4
-    /// After this many failures, the step begins no more lanes.
+    /// After this many failures, the step begins no more lanes. A lane is the list of events of one device.
     private static let maximumFailures = 8
     /// The largest number of events by which the position may be ahead of the stored one while there is no delivery to save.
     private static let maximumLead: Int64 = 100
@@ -13,10 +13,10 @@ extension WebhookDeliveries {
     /// The result of sending.
     struct Sent: Sendable {
         var delivered: Set<Int64> = []
-        /// Each attempt.
+        /// All attempts.
         var deliveries: [WebhookDelivery] = []
         var failed: [RecordedAuditEvent] = []
-        /// The failed events that are not sent again. Each had an attempt: the receiver may refuse only the one before it.
+        /// The failed events that are not sent again. Each was attempted, as the receiver may refuse only an earlier event.
         var givenUp: Set<Int64> = []
         var failure: String?
         /// The receiver answered 410 Gone: it wants no more deliveries (Standard Webhooks).
@@ -40,7 +40,7 @@ extension WebhookDeliveries {
         guard let earlierApps = place.earlierApps else {
             place.resume(after: try await webhooks.deliveries(of: place.webhook.id))
             place.earlierApps = try await webhooks.earlierApps(of: place.webhook, after: place.window.position)
-            // The lease may need to be renewed.
+            // Return first: reading may have taken so long that the lease must be renewed.
             return true
         }
         let read = try await webhooks.audit.page(
@@ -48,7 +48,7 @@ extension WebhookDeliveries {
         let page = read.events
         var webhook = place.webhook
         webhook.failingSince = place.failingSince(at: webhooks.clock.now)
-        // After `resend` from 0, what is archived is not asked for.
+        // At position 0, archived events are not reported as missed: `resend` from 0 asks only for the events of the log.
         if place.window.position > 0, let first = page.first?.sequence, first > place.window.position + 1 {
             missed(place.window.position + 1..<first, of: webhook)
             place.window.skip(to: first - 1)
@@ -63,7 +63,8 @@ extension WebhookDeliveries {
         let sent = await send(lanes, of: webhook, after: place.attempts)
         let passed = foreign.filter { $0 <= last.sequence }
         place.window.settle(sent.delivered.union(passed), in: events, of: webhook)
-        // A cancelled attempt says nothing about the receiver, unless the receiver answered. `release` saves the position.
+        // A cancelled attempt does not show that the receiver fails, so it is noted only if the receiver answered. `release`
+        // saves the position.
         let isCancelled = Task.isCancelled
         place.note(sent.deliveries.filter { !isCancelled || $0.status != nil })
         guard !isCancelled else { return false }

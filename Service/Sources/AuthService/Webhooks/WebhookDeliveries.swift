@@ -11,7 +11,7 @@ public import Logging
 public final class WebhookDeliveries: Sendable {
     /// This node's state of a webhook.
     struct Place: Sendable {
-        /// As this node last read or saved it.
+        /// The webhook as this node last read or saved it.
         var webhook: Webhook
         var window: WebhookWindow
         /// For each app that replaced a removed app with the same id: the number of the removed app's last event; nil: not read
@@ -21,9 +21,9 @@ public final class WebhookDeliveries: Sendable {
         private(set) var attempts: [Int64: Int64] = [:]
         /// The time of the last attempt of any node; nil: no attempt is known.
         private var lastAttempt: UnixTime?
-        /// Deliveries that were not saved yet, oldest first: at most as many as are kept.
+        /// Deliveries that were not saved yet, oldest first: at most `WebhookDelivery.kept`.
         private(set) var unsaved: [WebhookDelivery] = []
-        /// Failed rounds in a row.
+        /// The number of consecutive failed rounds.
         var failures = 0
         /// The time before which nothing is delivered; nil: deliver at once.
         var nextAt: UnixTime?
@@ -52,8 +52,8 @@ public final class WebhookDeliveries: Sendable {
             lastAttempt = max(lastAttempt ?? delivery.at, delivery.at)
         }
 
-        /// Since when the receiver fails. A time without attempts is left out, in which every node was stopped or the store did
-        /// not answer: otherwise events would be given up after a single attempt.
+        /// The time since which the receiver fails. A long time without attempts is not counted, because every node was stopped or
+        /// the store did not answer. Otherwise events would be given up after a single attempt.
         func failingSince(at now: UnixTime) -> UnixTime? {
             guard let since = webhook.failingSince, let lastAttempt else { return webhook.failingSince }
             let idle = now - lastAttempt
@@ -86,9 +86,9 @@ public final class WebhookDeliveries: Sendable {
     /// Deliveries of a service.
     ///
     /// - Parameters:
-    ///   - service: has the webhooks and the log.
+    ///   - service: the service whose webhooks and audit log are used.
     ///   - transport: sends the deliveries.
-    ///   - isAlone: whether no other node can use the stores. Then every lease of another node is one that a killed process left.
+    ///   - isAlone: whether no other node can use the stores. Then a lease of another node was left by a killed process.
     ///   - observer: counts attempts and events; nil: nothing is counted.
     ///   - random: names the node, and jitters pauses.
     ///   - logger: gets the events that are given up.
@@ -117,7 +117,7 @@ public final class WebhookDeliveries: Sendable {
         await Task { await release() }.value
     }
 
-    /// Delivers what is due now, and returns when it is done.
+    /// Delivers the events that are due now, and returns when all attempts have ended.
     func round() async {
         await withDiscardingTaskGroup { group in
             for id in await due() { group.addTask { await self.deliver(id) } }
@@ -143,7 +143,7 @@ public final class WebhookDeliveries: Sendable {
                 let isElsewhere = isLeasedElsewhere(webhook, at: now)
                 backlog[webhook.id] = isElsewhere || !webhook.isEnabled ? 0 : max(0, end - place.window.position)
                 if webhook.isEnabled, !isElsewhere, !place.isRunning, place.window.position < end,
-                    // A pause that is longer than any pause began while a clock was ahead.
+                    // Ignore a pause that is longer than `longestPause`: it began while a clock was ahead.
                     place.nextAt.map({ $0 <= now || $0 - now > Self.longestPause }) ?? true
                 {
                     place.isRunning = true
@@ -157,7 +157,7 @@ public final class WebhookDeliveries: Sendable {
         return due
     }
 
-    /// Whether another node delivers this webhook. A lease that ends later than any lease can was taken while a clock was ahead.
+    /// Whether another node delivers for this webhook. A lease that ends too late is ignored: a clock was ahead when it began.
     func isLeasedElsewhere(_ webhook: Webhook, at now: UnixTime) -> Bool {
         guard !isAlone, webhook.leaseHolder != node, let until = webhook.leaseUntil else { return false }
         return (now + 1...now + Self.leaseSeconds + ClaimHistory.nodesApart).contains(until)
@@ -168,7 +168,8 @@ public final class WebhookDeliveries: Sendable {
     private func current(_ webhook: Webhook, _ known: Place?) -> Place {
         guard let known else { return Place(webhook: webhook, window: WebhookWindow(position: webhook.position)) }
         guard !known.isRunning, known.webhook.version < webhook.version else { return known }
-        // `resend` ends the lease, also if it goes back to the stored position: later events may have been delivered since.
+        // `resend` ends the lease, so a changed holder reveals it even if the position is the same. Events after the position may
+        // have been delivered since.
         let isMoved =
             known.webhook.position != webhook.position || known.webhook.leaseHolder != webhook.leaseHolder
         let window = isMoved ? WebhookWindow(position: webhook.position) : known.window

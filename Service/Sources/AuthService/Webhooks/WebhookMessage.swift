@@ -8,7 +8,7 @@ struct WebhookMessage: Sendable, Hashable {
     /// The `webhook-id`. Receivers ignore a message whose id they have seen before. After a restore, numbers of events repeat,
     /// so the id has the event's hash too.
     let id: String
-    /// JSON: `type`, `timestamp`, and the event as `data`.
+    /// The body, as JSON: `type`, `timestamp`, and the event as `data`.
     let body: [UInt8]
 
     /// The largest detail in bytes. A larger one is left out.

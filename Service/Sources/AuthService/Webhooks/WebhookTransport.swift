@@ -6,13 +6,13 @@ public protocol WebhookTransport: Sendable {
     func post(_ request: WebhookRequest) async -> WebhookOutcome
 }
 
-/// A delivery.
+/// One attempt to deliver an event.
 public struct WebhookRequest: Sendable {
-    /// The receiver.
+    /// The URL of the receiver.
     public let url: WebhookURL
     /// The header fields, with the signature.
     public let headers: [(name: String, value: String)]
-    /// JSON.
+    /// The body, as JSON.
     public let body: [UInt8]
 
     /// Memberwise initializer.

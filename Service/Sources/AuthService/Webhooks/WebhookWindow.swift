@@ -56,7 +56,7 @@ struct WebhookWindow: Sendable {
 
     /// The events up to the first that removes an app of the webhook. A later app with the same id is another app.
     ///
-    /// - Parameter foreign: the numbers of events of earlier apps.
+    /// - Parameter foreign: the numbers of events of earlier apps that had the same ids.
     static func endingAtRemoval(
         _ events: [RecordedAuditEvent], of webhook: Webhook, besides foreign: Set<Int64> = []
     ) -> (

@@ -14,7 +14,7 @@ public struct Webhooks: Sendable {
     /// The most webhooks of a deployment. Each costs up to four connections while it delivers.
     public static let maximum = 32
     private static let page = 1000
-    /// The label of a secret's text.
+    /// The prefix of a secret's text.
     private static let prefix = "whsec_"
 
     init(
@@ -98,8 +98,8 @@ public struct Webhooks: Sendable {
             var after = before
             try change(&after)
             if after.url != before.url { after.url = try receiver(after.url) }
-            // Another receiver, or one that was switched on again, has not failed yet. Otherwise its first failure would give up
-            // all that waited.
+            // Another receiver, or one that was enabled again, has not failed yet. Otherwise its first failure would
+            // give up all waiting events.
             if after.url != before.url || after.isEnabled && !before.isEnabled {
                 (after.failingSince, after.failure) = (nil, nil)
             }
@@ -120,7 +120,7 @@ public struct Webhooks: Sendable {
         } != nil
     }
 
-    /// Delivers again from the event after this one. Returns nil if there is no such webhook.
+    /// Delivers the events after a position again. Returns nil if there is no such webhook.
     ///
     /// The position is the number of an event in the log; 0: all that the log still has.
     ///
@@ -147,7 +147,7 @@ public struct Webhooks: Sendable {
     /// For each app that the webhook named only after an app with the same id was removed: the number of the last such removal.
     /// Events up to there are of another app, and that removal does not end the webhook.
     ///
-    /// - Parameter position: earlier events do not matter.
+    /// - Parameter position: only later events are read.
     func earlierApps(of webhook: Webhook, after position: Int64) async throws(StoreError) -> [AppID: Int64] {
         let named = webhook.scope.named
         guard !named.isEmpty else { return [:] }
@@ -207,7 +207,7 @@ public struct Webhooks: Sendable {
 }
 
 extension AuditEvent {
-    /// The apps that the webhook names from this event on; nil: the event is of something else.
+    /// The apps that the webhook names from this event on; nil: the event does not add or change this webhook.
     fileprivate func apps(of webhook: Webhook) -> Set<AppID>? {
         guard code == .webhookAdded || code == .webhookChanged, detail["id"]?.string == webhook.id else { return nil }
         return Set((detail["apps"]?.array ?? []).compactMap { value in value.string.flatMap { try? AppID($0) } })

@@ -9,7 +9,7 @@ struct Samples: Sendable {
     let now: UnixTime
     private let random = SystemRandom()
 
-    /// The device with which all checks claim.
+    /// The device of all claims that the checks make.
     static let device = DeviceID(from: SystemRandom())
 
     init(_ stores: StoresUnderTest) throws {

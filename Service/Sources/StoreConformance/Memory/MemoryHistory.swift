@@ -1,7 +1,7 @@
 public import AuthContract
 public import AuthService
 
-/// One kind of verdict in one slot: what a count is for.
+/// The key of a count: one kind of verdict in one slot.
 struct CountedSlot: Hashable {
     let at: UnixTime
     /// The length of the slot in seconds.

@@ -62,7 +62,7 @@ public actor MemoryStores {
     var signingKeyRecords: [StoredSigningKey] = []
     var revokedSigningKeys: Set<String> = []
     var proofs: [DeviceID: PendingProof] = [:]
-    /// Oldest first.
+    /// The recordings, oldest first.
     var keptRecordings: [RecordedRefusal] = []
     var verdictCounts: [CountedSlot: Int64] = [:]
     var verdictBatches: [String: UnixTime] = [:]
