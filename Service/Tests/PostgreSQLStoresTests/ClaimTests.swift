@@ -440,7 +440,7 @@ extension AgainstPostgreSQL {
             await stores.close()
         }
 
-        @Test func `rows that stayed are removed later, and no claim with them`() async throws {
+        @Test func `expired rows that could not be removed are removed later, and live claims stay`() async throws {
             let stores = try await open(url)
             #expect(try await claim([sampleClaim(device)], on: stores, at: now - 3000) == .claimed)
             let dump = Connection(address: try ServerAddress(url), settings: [], name: "dump")
@@ -479,7 +479,7 @@ extension AgainstPostgreSQL {
             await stores.close()
         }
 
-        @Test func `a node that starts frees what ended while none ran`() async throws {
+        @Test func `a starting node removes claims that expired while no node ran`() async throws {
             let before = try await open(url)
             #expect(try await claim([sampleClaim(device)], on: before, at: now - 4096) == .claimed)
             await before.close()

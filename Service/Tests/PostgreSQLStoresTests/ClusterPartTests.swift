@@ -42,7 +42,7 @@ extension AgainstPostgreSQL {
             try server.sql("SELECT read_claim_keeper(\(place), \(Self.clock), 30)", in: url)
         }
 
-        @Test func `it is no earlier than any reading before it, and the id stays`() async throws {
+        @Test func `the unclaimed end is no earlier than any reading before it, and the id stays`() async throws {
             let nodes = [try await node(), try await node()]
             for node in nodes { await (try watch(node)).read() }
             let before = try watch(nodes[0]).current()
@@ -58,7 +58,7 @@ extension AgainstPostgreSQL {
             for node in nodes { await node.close() }
         }
 
-        @Test func `an id that was replaced has none`() async throws {
+        @Test func `a replaced id has no unclaimed end`() async throws {
             let stores = try await node()
             let before = try watch(stores).current()
             #expect(try await watch(stores).renew(before) != nil)
@@ -95,7 +95,7 @@ extension AgainstPostgreSQL {
             // A replica was promoted, or a dump was restored.
             "UPDATE claim_history SET identity = 'another:elsewhere'",
         ])
-        func `where second claims may be missing there is none`(_ condition: String) async throws {
+        func `if second claims may be missing, there is no unclaimed end`(_ condition: String) async throws {
             let stores = try await node()
             #expect(try await end(stores) != nil)
             try server.sql(condition, in: url)
@@ -138,7 +138,7 @@ extension AgainstPostgreSQL {
             await stores.close()
         }
 
-        @Test func `after tables in use are migrated there is none for a while`() async throws {
+        @Test func `after a migration of tables in use, there is no unclaimed end for a while`() async throws {
             _ = try await DatabaseCheck.inLongTransaction(try ServerAddress(url)) { connection in
                 _ = try connection.rows(Schema.creation)
                 for (index, migration) in Schema.migrations.dropLast().enumerated() {

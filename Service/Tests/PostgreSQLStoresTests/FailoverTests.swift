@@ -168,7 +168,7 @@ extension AgainstPostgreSQL {
             await node.close()
         }
 
-        @Test func `claims on an earlier timeline than the former one tell nothing`() async throws {
+        @Test func `claims from an earlier timeline do not prove that the replica is complete`() async throws {
             try waitForReplica()
             let node = try await node()
             #expect(try await claim(sampleClaim(device), by: node, ahead: 0) == .claimed)

@@ -140,7 +140,7 @@ extension AgainstPostgreSQL {
             for node in [there, here] { await node.close() }
         }
 
-        @Test func `second claims of before are taken, and a node that still uses the Redis gets no second acceptance`()
+        @Test func `earlier second claims stay taken, and no copy is accepted at a node that still uses Redis`()
             async throws
         {
             let (there, here) = try await nodes()

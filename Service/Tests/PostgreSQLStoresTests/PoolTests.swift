@@ -199,7 +199,7 @@ extension AgainstPostgreSQL {
             await pool.close()
         }
 
-        @Test func `a look-up that fails takes no other along`() async throws {
+        @Test func `a failed look-up does not fail the others of its batch`() async throws {
             let pool = try pool(try await PostgreSQLServer.shared().database(), size: 1)
             let good = Statement("SELECT $1::text AS value", [.text("found")])
             let answers = try await together(
@@ -209,7 +209,7 @@ extension AgainstPostgreSQL {
             await pool.close()
         }
 
-        @Test func `a caller that goes takes no other along`() async throws {
+        @Test func `cancelling one look-up of a batch does not cancel the others`() async throws {
             let server = try await PostgreSQLServer.shared()
             let url = try server.database()
             let pool = try pool(url, size: 1)
@@ -252,7 +252,7 @@ extension AgainstPostgreSQL {
         }
 
         @Test(.timeLimit(.minutes(1)))
-        func `a call that is over before it tries to connect leaves that to the next one`() async throws {
+        func `a call that was cancelled before it connects does not use up the next attempt to connect`() async throws {
             // No process listens there.
             let address = try ServerAddress("postgresql://auth@127.0.0.1:1/auth")
             let pool = ConnectionPool(

@@ -15,7 +15,7 @@ struct ClockJumpTests {
         try await eventually("the claims expire") { try await server.command("DBSIZE").integer == 1 }
     }
 
-    @Test func `no claim runs meanwhile: what Redis forgot counts as lost`() async throws {
+    @Test func `without a claim during the jump, claims that Redis removed are treated as lost`() async throws {
         let clock = try ShiftedClock()
         let server = try await RedisServer.start(environment: clock.environment)
         let stores = try await RedisStores.forTest(server.url)

@@ -172,7 +172,8 @@ struct ClusterPartTests {
         #expect(try table.route(1, Self.history(1008), at: Self.now + .seconds(8)).reading == UnixTime(1005))
     }
 
-    @Test func `parts that refuse the present are shortened, in a Cluster, in an epoch that an earlier round found`()
+    @Test
+    func `only a Cluster's partitions that refuse requests dated now are shortened, in an epoch from an earlier round`()
         throws
     {
         func parts(_ epochs: [Epoch?], at now: Int64 = 1000) throws -> [Int] {

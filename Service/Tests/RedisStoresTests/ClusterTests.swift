@@ -154,7 +154,7 @@ struct ClusterTests {
         await stores.close()
     }
 
-    @Test func `the slots that a node moves stand in its own line`() {
+    @Test func `a node's moving slots are read from its own line of CLUSTER NODES`() {
         let other = "b 127.0.0.1:2@3 master - 0 0 2 connected 5461-10922 [7->-a]\n"
         let own = "a 127.0.0.1:1@2,host myself,master - 0 0 1 connected 0-5460 [93-<-b] [77->-b]\n"
         #expect(MovingSlots.slots(in: other + own) == [77, 93])

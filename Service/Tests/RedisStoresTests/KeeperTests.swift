@@ -83,7 +83,7 @@ struct KeeperTests {
         await node.close()
     }
 
-    @Test func `a loss while another one is sat out is noticed at once`() async throws {
+    @Test func `a second loss is noticed while requests are still refused for the first`() async throws {
         let (server, keeper) = (try await RedisServer.start(), SampleKeeper())
         let node = try await stores(server, keeper, hasHistory: true)
         #expect(try await node.claim(SampleRequest()).isHistoryLost)

@@ -121,7 +121,7 @@ struct RoutingTableTests {
         #expect(!table.holds(0, session, at: Self.now) && table.holds(1, session, at: Self.now))
     }
 
-    @Test func `a doubted epoch stops claims, and a later epoch is not doubted`() throws {
+    @Test func `an invalidated epoch stops claims, and a later epoch stays valid`() throws {
         var table = try Self.table([(Self.first, FakeSession())])
         table.invalidateEpoch(0, Epoch(id: "earlier", losses: []))
         _ = try table.route(0, nil, at: Self.now)

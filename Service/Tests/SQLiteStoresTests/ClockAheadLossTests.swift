@@ -34,7 +34,7 @@ import Testing
     }
 
     @Test(arguments: Loss.allCases, [false, true])
-    func `refuses a request of that time, and later ones as soon as it can`(_ loss: Loss, restarts: Bool) async throws {
+    func `refuses requests dated in the wrong time, and accepts later ones`(_ loss: Loss, restarts: Bool) async throws {
         var journal = try bench.open()
         let ahead = bench.claims()
         #expect(try await journal.claim(bench.claims()) == .claimed)

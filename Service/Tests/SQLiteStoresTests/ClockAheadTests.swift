@@ -22,7 +22,7 @@ struct ClockAheadTests {
         try await journal.claim(bench.claims(), at: now)
     }
 
-    @Test func `after it nothing is refused for long, also after a loss of power`() async throws {
+    @Test func `after a jump of the clock, nothing is refused for long, even after a loss of power`() async throws {
         let first = try bench.open()
         let old = bench.claims()
         #expect(try await first.claim(old) == .claimed)

@@ -62,7 +62,7 @@ struct JournalStateTests {
         #expect(try (answer(decision) == nil) == (waits == 1))
     }
 
-    @Test func `a claim waits for the disk once the clock is two seconds further than there`() throws {
+    @Test func `a claim waits for the disk once the clock is two seconds past the last synced reading`() throws {
         let state = try state()
         #expect(try claim(state, at: start + 1) == .claimed)
         #expect(try claim(state, at: start + 2) == nil)
@@ -137,7 +137,9 @@ struct JournalStateTests {
         #expect(try records(fallen(records: space)) == count)
     }
 
-    @Test func `without space for it nothing is claimed until the next segment, which begins with it`() throws {
+    @Test func `if the losses do not fit in the segment, claims are refused until the next segment records them`()
+        throws
+    {
         let state = try fallen(records: 8)
         // The segment would have room for this claim alone.
         #expect(throws: StoreError.self) { try claim(state, at: start) }

@@ -23,7 +23,7 @@ struct FaultyStoresTests {
     }
 
     @Test func `a store that counts the devices of all apps fails`() async throws {
-        let guarantee = "The counts of two apps' devices are those of a recount after each random change"
+        let guarantee = "Device counts match a recount after each random change"
         #expect(try await isCaught(.countsDevicesOfEveryApp, by: guarantee))
     }
 

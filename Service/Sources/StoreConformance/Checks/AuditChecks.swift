@@ -43,7 +43,7 @@ extension StoreConformance {
                 try expect(try await found([.deviceRevoked]), is: [], "the events with a code that none has")
                 try expect(try await found([]), is: [], "the events with no code")
             },
-            ConformanceCheck("Events after one are read as they were appended, oldest first, in pages") { stores in
+            ConformanceCheck("Events after a sequence number are read unchanged, oldest first, in pages") { stores in
                 let samples = try Samples(stores)
                 let events = (0..<5).map { _ in samples.event(.securityEvent, device: samples.deviceID()) }
                 let start = try await stores.audit.link(at: nil)?.sequence ?? 0

@@ -63,7 +63,7 @@ extension StoreConformance {
                 try expect(try await !stores.credentials.save(revocation), "it was revoked")
                 try expect(try await stores.codes(samples), is: [], "the log")
             },
-            ConformanceCheck("A credential is changed and removed only as it was read") { stores in
+            ConformanceCheck("A credential is changed or removed only if it is unchanged since it was read") { stores in
                 let (samples, other) = (try Samples(stores), try Samples(stores))
                 try await stores.provide(other.app, samples)
                 let (credential, bystander) = (samples.credential(), samples.credential())
@@ -101,8 +101,7 @@ extension StoreConformance {
                 try expect(try await stores.credentials.credential(credential.id), is: nil, "the credential")
                 try expect(try await stores.codes(samples), is: [], "the log")
             },
-            ConformanceCheck("A removed app takes its credentials, its recorded refusals and its pending proofs along")
-            {
+            ConformanceCheck("Removing an app ends its credentials and erases its recordings and pending proofs") {
                 stores in
                 let (samples, other) = (try Samples(stores), try Samples(stores))
                 for app in [samples.app, other.app] { try await stores.provide(app, samples) }
@@ -156,7 +155,7 @@ extension StoreConformance {
                 try expect(try await !stores.codes(samples).contains(.appRemoved), "a removal is in the log")
                 try await stores.remove(samples.app, samples)
             },
-            ConformanceCheck("Removals of its apps and a revocation at once end a credential for good") { stores in
+            ConformanceCheck("A credential ends when its apps are removed and it is revoked concurrently") { stores in
                 for round in 0..<64 {
                     let (samples, other) = (try Samples(stores), try Samples(stores))
                     for app in [samples.app, other.app] { try await stores.provide(app, samples) }
@@ -173,7 +172,7 @@ extension StoreConformance {
                     try expect(stored?.revokedAt != nil, "the credential goes on")
                 }
             },
-            ConformanceCheck("A credential for an app and the removal of the app never both stay") { stores in
+            ConformanceCheck("A credential inserted while its app is removed is refused or revoked") { stores in
                 for _ in 0..<64 {
                     let samples = try Samples(stores)
                     try await stores.provide(samples.app, samples)

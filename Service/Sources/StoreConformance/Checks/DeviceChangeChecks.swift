@@ -71,7 +71,7 @@ extension StoreConformance {
                 try expect(outcomes.count { $0 == .conflict }, is: 63, "the number of conflicts")
                 try expect(try await stores.eventCount(of: device), is: 2, "the number of events")
             },
-            ConformanceCheck("Of several changes in one call each succeeds by itself, in the order of the call") {
+            ConformanceCheck("Each change in one call has its own outcome, in order") {
                 stores in
                 let samples = try Samples(stores)
                 let devices = (0..<4).map { _ in samples.device(evidence: samples.evidence()) }

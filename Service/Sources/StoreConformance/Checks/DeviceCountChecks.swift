@@ -4,7 +4,7 @@ internal import AuthService
 extension StoreConformance {
     static var deviceCountChecks: [ConformanceCheck] {
         [
-            ConformanceCheck("The counts of two apps' devices are those of a recount after each random change") {
+            ConformanceCheck("Device counts match a recount after each random change") {
                 stores in
                 let apps = [try Samples(stores), try Samples(stores)]
                 var known: [DeviceRecord] = []
@@ -44,7 +44,7 @@ extension StoreConformance {
                     }
                 }
             },
-            ConformanceCheck("A list of one status has the devices of all apps with it, newest first") { stores in
+            ConformanceCheck("A query by status lists the devices of all apps, newest first") { stores in
                 let apps = [try Samples(stores), try Samples(stores)]
                 // No other check uses devices registered at this time.
                 let start = stores.now + Int64.random(in: 1_000_000...1_000_000_000)

@@ -50,7 +50,7 @@ extension StoreConformance {
                 try expect(outcome, is: .keyTaken(binding), "the outcome")
             },
             ConformanceCheck(
-                "An attested key belongs to one device of an app, and may also belong to one of another app"
+                "An App Attest key is unique within an app, but not across apps"
             ) {
                 stores in
                 let samples = try Samples(stores)

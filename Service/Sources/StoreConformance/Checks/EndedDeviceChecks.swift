@@ -4,7 +4,7 @@ internal import AuthService
 extension StoreConformance {
     static var endedDeviceChecks: [ConformanceCheck] {
         [
-            ConformanceCheck("A device that ended long ago is forgotten, and none of its keys is free again") {
+            ConformanceCheck("A forgotten device's keys stay bound") {
                 stores in
                 guard let store = stores.endedDevices else { return }
                 let samples = try Samples(stores)
@@ -50,7 +50,7 @@ extension StoreConformance {
                 let codes = try await stores.codes(samples)
                 try expect(codes.first, is: .devicesForgotten, "the last code")
             },
-            ConformanceCheck("Devices that live or are revoked are not forgotten, however old") { stores in
+            ConformanceCheck("Registered, pending and revoked devices are never forgotten") { stores in
                 guard let store = stores.endedDevices else { return }
                 let samples = try Samples(stores)
                 let statuses: [DeviceStatus] = [.registered, .pending, .revoked]

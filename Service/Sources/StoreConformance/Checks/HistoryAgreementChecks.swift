@@ -4,7 +4,7 @@ internal import AuthService
 extension StoreConformance {
     static var historyAgreementChecks: [ConformanceCheck] {
         [
-            ConformanceCheck("Verdict counts of every step are those of the batches, whatever was removed") { stores in
+            ConformanceCheck("Counts of every step match the added batches after removals") { stores in
                 var counted = try CountedBatches(stores)
                 for _ in 0..<12 {
                     for _ in 0..<4 { try await stores.history.add(counted.addBatch()) }

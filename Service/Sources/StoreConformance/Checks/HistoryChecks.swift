@@ -64,7 +64,7 @@ extension StoreConformance {
                 query.apps = []
                 try expect(try await stores.history.sums(query), is: [], "the sums of no app")
             },
-            ConformanceCheck("Verdicts of no app are summed with those of all apps alone") { stores in
+            ConformanceCheck("Verdicts without an app appear only in a query of all apps") { stores in
                 let samples = try HistorySamples(stores)
                 let code = "OF_\(samples.app)"
                 var verdict = samples.verdict(code)

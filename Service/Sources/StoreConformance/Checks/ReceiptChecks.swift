@@ -35,7 +35,7 @@ extension StoreConformance {
                 try await stores.add(samples.device(platform: .android), samples)
                 try expect(try await stores.takeDue(samples).count, is: 0, "the number taken")
             },
-            ConformanceCheck("Of 64 callers each takes another receipt") { stores in
+            ConformanceCheck("64 concurrent callers take each receipt once") { stores in
                 let samples = try Samples(stores)
                 for _ in 0..<16 { try await stores.add(samples.dueDevice(at: stores.now - 1), samples) }
                 let taken = try await concurrently(64) { _ in

@@ -27,7 +27,7 @@ extension StoreConformance {
                 let lost = try await stores.recordings.recordings(of: samples.app, before: "gone", limit: 10)
                 try expect(lost, is: [], "the list before an unknown recording")
             },
-            ConformanceCheck("Evidence of an app stays within its bounds: its oldest is erased, other apps' stays") {
+            ConformanceCheck("Keeping a recording erases only the same app's oldest ones") {
                 stores in
                 let (samples, other) = (try Samples(stores), try Samples(stores))
                 for app in [samples.app, other.app] { try await stores.provide(app, samples) }
@@ -52,7 +52,8 @@ extension StoreConformance {
                     try await stores.recordings.recording(foreign.summary.id, of: other.app), is: foreign,
                     "another app's")
             },
-            ConformanceCheck("Evidence of just the bound is kept, and bounds of nothing keep what is there") { stores in
+            ConformanceCheck("A recording exactly at the bound is kept; a bound of 0 keeps the existing recordings") {
+                stores in
                 let samples = try Samples(stores)
                 try await stores.provide(samples.app, samples)
                 let recording = samples.refusal(bytes: 1000)

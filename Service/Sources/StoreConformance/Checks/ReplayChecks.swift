@@ -122,7 +122,7 @@ extension StoreConformance {
                 try expect(try await stores.claim([], tag: tag), is: .claimed, "the outcome")
                 try expect(try await stores.holds(tag), is: true, "whether the tag is held")
             },
-            ConformanceCheck("Of 64 tasks with one tag all succeed, and of 64 with tags of their own one") { stores in
+            ConformanceCheck("With a shared tag all of 64 tasks succeed; with different tags only one does") { stores in
                 let samples = try Samples(stores)
                 let (shared, contested) = (samples.claim(), samples.claim())
                 let tag = ClaimTag(claim: samples.claim())

@@ -4,7 +4,7 @@ internal import AuthService
 extension StoreConformance {
     static var serviceKeyChecks: [ConformanceCheck] {
         [
-            ConformanceCheck("Check values of the service key change only from what the caller knows") { stores in
+            ConformanceCheck("Check values are replaced only if the caller read the stored ones") { stores in
                 let samples = try Samples(stores)
                 let (one, two) = (try samples.keyCheck(), try samples.keyCheck())
                 let known = try await stores.serviceKeys.keyChecks()

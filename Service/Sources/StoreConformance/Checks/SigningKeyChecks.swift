@@ -39,7 +39,7 @@ extension StoreConformance {
                 try expect(try await stores.codes(samples).count, is: 1, "the number of events")
             },
             ConformanceCheck(
-                "A signing key is revoked only while the newest key is known, and the new key becomes the newest"
+                "A revocation conflicts if the keys changed; its new key becomes the newest"
             ) {
                 stores in
                 let samples = try Samples(stores)

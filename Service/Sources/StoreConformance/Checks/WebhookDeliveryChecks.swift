@@ -70,7 +70,7 @@ extension StoreConformance {
                     try await store.deliveries(of: other.id, limit: 100), is: [first], "those of another webhook")
                 try await stores.remove(webhook, other)
             },
-            ConformanceCheck("A webhook that is removed takes its deliveries with it") { stores in
+            ConformanceCheck("Removing a webhook removes its deliveries") { stores in
                 guard let store = stores.webhooks else { return }
                 let samples = try Samples(stores)
                 let webhook = try await stores.add(samples)
