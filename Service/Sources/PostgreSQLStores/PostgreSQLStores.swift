@@ -22,7 +22,7 @@ public final class PostgreSQLStores: Sendable {
     public struct Options: Sendable {
         /// The longest time of a call, including the wait for a connection.
         public var deadline: Duration = .seconds(2)
-        /// The largest number of connections for calls. One more listens for changes of other nodes.
+        /// The largest number of connections for calls. One more connection listens for changes of other nodes.
         public var connections = 10
         /// The largest number of calls that wait for a connection. More are refused.
         public var maximumWaiting = 2000
@@ -43,8 +43,8 @@ public final class PostgreSQLStores: Sendable {
         public var createsTables = true
         /// Observes each call; nil: no observer.
         public var observer: (any StoreObserver)?
-        /// How long a starting node watches a lease that no node renews, before it takes over. Tests set a shorter time; a longer
-        /// one is safe, too.
+        /// How long a starting node watches a lease that no node renews, before it takes over. Tests set a shorter time. A longer
+        /// time is safe, too.
         var vacancy: Duration = .seconds(10)
         /// The largest allowed difference between this node's clock and the server's, in seconds. Tests that move clocks allow
         /// more.
@@ -56,7 +56,7 @@ public final class PostgreSQLStores: Sendable {
 
     /// App records, with sealed secrets.
     public let apps: any AppStore
-    /// Devices, with every key that is or was bound to one.
+    /// Devices, with every key that is or was bound to a device.
     public let devices: any DeviceStore
     /// The audit log. Changes in the other stores append to it in their own transactions.
     public let audit: any AuditLog
@@ -68,7 +68,7 @@ public final class PostgreSQLStores: Sendable {
     public let credentials: any CredentialStore
     /// The keys that sign device tokens, sealed.
     public let signingKeys: any SigningKeyStore
-    /// The App Attest receipts of devices, and when each is due.
+    /// The App Attest receipts of devices, and when each must be exchanged for a newer one.
     public let receipts: any ReceiptStore
     /// Proofs that wait for their provider, sealed.
     public let pendingProofs: any PendingProofStore
@@ -78,7 +78,7 @@ public final class PostgreSQLStores: Sendable {
     public let history: any VerdictHistoryStore
     /// The archives of the audit log.
     public let auditArchives: any AuditArchiveStore
-    /// Forgets devices that ended long ago.
+    /// Forgets devices that were deregistered or rejected long ago.
     public let endedDevices: any EndedDeviceStore
     /// The version of the service that started last.
     public let versions: any VersionStore
@@ -134,7 +134,7 @@ public final class PostgreSQLStores: Sendable {
     /// Starts the background work with its first round.
     private func begin() async {
         // If one of these calls fails, the node starts anyway, and a later round tries again. The node is not ready until it has
-        // read the keeper.
+        // read which store is the keeper.
         await watch?.read()
         watch?.start()
         do throws(StoreError) { try await sweeper?.sweep() } catch { sweeper?.note(error) }
@@ -192,7 +192,7 @@ public final class PostgreSQLStores: Sendable {
     /// command then sealed with the old key could not be opened later.
     public func allowWrites(whileSealing key: ServiceKeyCheck) { database.allowWrites(whileSealing: key) }
 
-    /// Refuses later sealed writes unless this key is one of the database's.
+    /// Refuses later sealed writes unless the database lists this key as a service key.
     ///
     /// For a node: another node or a command may complete a rotation to a key that this node does not have.
     public func allowSealing(whileListing key: ServiceKeyCheck) { database.allowSealing(whileListing: key) }

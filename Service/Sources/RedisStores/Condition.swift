@@ -2,19 +2,19 @@ public import AuthContract
 public import AuthService
 
 extension RedisStores {
-    /// Which parts of Redis can be used, as found by the rounds of the last second. Reading it sends nothing.
+    /// Which partitions can be used, as the rounds of the last second found. Reading it sends nothing to Redis.
     public struct Condition: Sendable {
-        /// The reason why a part cannot be used; nil: every part can.
+        /// The reason why a partition cannot be used; nil: every partition can.
         public var trouble: StoreError?
         /// The share of the partitions that cannot be used, from 0 to 1.
         public var unusable: Double = 0
-        /// The seconds until a request dated now can be judged in every usable part; nil: it can be judged now.
+        /// The seconds until a request dated now can be judged in every usable partition; nil: it can be judged now.
         public var historyLost: Int64?
-        /// The first two bytes of device ids or challenges whose partition can be used: those of one partition for each server.
+        /// The first two bytes of device ids or challenges, for one usable partition of each server.
         public var parts: [[UInt8]] = []
     }
 
-    /// The condition of all parts.
+    /// The condition of all partitions.
     ///
     /// - Parameters:
     ///   - now: the service's clock.

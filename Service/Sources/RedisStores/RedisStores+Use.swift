@@ -13,7 +13,7 @@ public struct RedisUse: Sendable, Hashable {
     public var timeouts: UInt64 = 0
     /// Servers that were replaced since the start, by another one or by a restart.
     public var failovers: UInt64 = 0
-    /// All keys of the servers' databases: claims, challenges and rates; with the keys of other deployments that share the
+    /// All keys in the servers' databases: claims, challenges and rates, and the keys of other deployments that share the
     /// databases.
     public var keys: Int64 = 0
     /// The servers' memory in use, in bytes.

@@ -20,12 +20,12 @@ public final class RedisStores: Sendable {
         public var connections = 2
         /// The largest number of commands in flight on one connection. A call beyond it is refused at once.
         public var maximumInFlight = 8192
-        /// The largest number of challenges. Beyond it, the oldest of the busiest source is evicted. In a Cluster, 1024 partitions
-        /// share it evenly, but each may always keep 16.
+        /// The largest number of challenges. Beyond it, the oldest challenge of the busiest source is evicted. In a Cluster, the
+        /// 1024 partitions share this number evenly, but each may always keep 16.
         public var maximumChallenges = 100_000
         /// The prefix of all keys, if the URL has none. Deployments that share a server need different prefixes.
         public var prefix = "synheart-auth:"
-        /// A PEM file of certificate authorities, in place of the system's; the URL's `ca` wins.
+        /// A PEM file of certificate authorities, in place of the system's. The URL's `ca` takes precedence.
         public var trustFile: String?
         /// Names the store that keeps the claims' history. Without a keeper, the service cannot tell this Redis from another
         /// one: leave it out only if the nodes can never use another store.
@@ -44,7 +44,7 @@ public final class RedisStores: Sendable {
         public init() {}
     }
 
-    /// Challenges of all nodes. A lost one makes its client start again.
+    /// Challenges of all nodes. If a challenge is lost, its client must get a new one.
     public let challenges: any ChallengeStore
     /// Replay claims of all nodes.
     public let replay: any ReplayStore
@@ -185,7 +185,7 @@ public final class RedisStores: Sendable {
         return ClaimPlace("\(scheme)://\(hosts)/\(path)?prefix=\(url.prefix ?? options.prefix)")
     }
 
-    /// Throws if Redis cannot be used now: for readiness. It uses the result of the last second's rounds and sends nothing.
+    /// Throws if Redis cannot be used now, for readiness checks. It uses the last second's rounds, and sends nothing.
     public func check() async throws(StoreError) { try router.requireAllRoutes() }
 
     /// Closes the connections. Running calls and later ones fail.

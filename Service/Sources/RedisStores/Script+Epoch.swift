@@ -6,7 +6,7 @@ extension Script {
     /// `advance` records a reading of the server's clock, `t`, that is later than the latest one, `at`.
     ///
     /// The readings from `since` to `at` are a stretch: none is further than 720 s from the next. The trail holds the earlier
-    /// stretches. If the clock falls, the readings that are later than the clock were wrong. Around each of them, Redis may have
+    /// stretches. If the clock falls, the readings that are later than its new time were wrong. Around each of them, Redis may have
     /// removed the claims of accepted requests.
     static let advance = """
         local function stretches(trail)
@@ -57,12 +57,12 @@ extension Script {
     /// 11. the system of the node's PostgreSQL
     /// 12. its timeline
     /// 13. the id that the node replaced by ARGV 9
-    /// 14. the time that an earlier call answered, negated
+    /// 14. the time in the negative answer of an earlier call, as a positive number
     ///
     /// Answers one of these:
     /// - id, losses and unclaimed end of the epoch
-    /// - nil: ARGV 6 is `?`, and the script must know
-    /// - 0: an epoch must begin, and may not
+    /// - nil: ARGV 6 is `?`, and the script must know whether there may have been claims
+    /// - 0: a new epoch must begin, and ARGV 10 does not allow it
     /// - a positive number: the newest timeline; the node's timeline is older
     /// - a negative number: the negated time of the server's clock. The node's timeline is newer, or older under another id. The
     ///   node must first make its PostgreSQL name no unclaimed end for `SecondClaim.settling` seconds. Then it calls again within
@@ -170,11 +170,12 @@ extension Script {
             return {ARGV[4], loss, ''}
             """)
 
-    /// Ends an epoch whose claims may be missing although nothing in it shows that. Claims under it are refused from then on, and
-    /// `beginEpoch` begins the next one with a loss.
+    /// Ends an epoch whose claims may be missing although its hash does not show that. Claims under it are refused from then on,
+    /// and `beginEpoch` begins the next one with a loss.
     ///
-    /// An epoch that began since a node last saw the cause stays: its own loss covers what came before. While a slot is being moved,
-    /// no claim is accepted, because its keys must all be on one server.
+    /// The cause is a policy that evicts keys, or a slot that is being moved. An epoch that began after a node last saw the cause
+    /// is not ended, because its own loss covers the time before. While a slot is being moved, no claim is accepted, because its
+    /// keys must all be on one server.
     ///
     /// KEYS: the epoch. ARGV: an id that no node uses; the milliseconds since the node last saw the cause.
     static let endEpoch = Script(

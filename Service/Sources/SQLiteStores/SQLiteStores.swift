@@ -16,8 +16,8 @@ public final class SQLiteStores: Sendable {
         case service
         /// A tool that runs next to the service. `challenges` and `replay` refuse every call.
         case administration
-        /// A tool that moves the rows to another engine, or takes a move back. It has the rights of `administration`, and may
-        /// also open a moved database.
+        /// A tool that moves the rows to another engine, or undoes a move. It has the rights of `administration`, and may also open
+        /// a moved database.
         case move
     }
 
@@ -42,7 +42,7 @@ public final class SQLiteStores: Sendable {
 
     /// App records, with sealed secrets.
     public let apps: any AppStore
-    /// Devices, with every key that is or was bound to one.
+    /// Devices, with every key that is or was bound to a device.
     public let devices: any DeviceStore
     /// The audit log. Changes in the other stores append to it in their own transactions.
     public let audit: any AuditLog
@@ -54,7 +54,7 @@ public final class SQLiteStores: Sendable {
     public let credentials: any CredentialStore
     /// The keys that sign device tokens, sealed.
     public let signingKeys: any SigningKeyStore
-    /// The App Attest receipts of devices, and when each is due.
+    /// The App Attest receipts of devices, and when each must be exchanged for a newer one.
     public let receipts: any ReceiptStore
     /// Proofs that wait for their provider, sealed.
     public let pendingProofs: any PendingProofStore
@@ -64,7 +64,7 @@ public final class SQLiteStores: Sendable {
     public let history: any VerdictHistoryStore
     /// The archives of the audit log.
     public let auditArchives: any AuditArchiveStore
-    /// Forgets devices that ended long ago.
+    /// Forgets devices that were deregistered or rejected long ago.
     public let endedDevices: any EndedDeviceStore
     /// The version of the service that started last.
     public let versions: any VersionStore
@@ -104,7 +104,7 @@ public final class SQLiteStores: Sendable {
     /// Whether there is a database at a path: a file that is not empty.
     public static func hasDatabase(at path: String) -> Bool { DatabasePath.hasContent(path) }
 
-    /// Throws if there is no database at a path, but a service that uses it or the claims of a lost one.
+    /// Throws if the database at a path was lost: it is missing, but a service uses it or its claims are still there.
     ///
     /// A service on a new database would know no device, and phones whose device is unknown give up their identity.
     ///
@@ -214,7 +214,7 @@ public final class SQLiteStores: Sendable {
     /// - Parameter place: describes the rows' new location, for an operator.
     public func noteMove(to place: String) throws(StoreOpenError) { try database.noteMove(to: place) }
 
-    /// Removes the record of a move. The next service on the file records a loss of history: it lacks claims of the other engine.
+    /// Removes the record of a move. The next service records a loss of history, because the file lacks the other engine's claims.
     ///
     /// - Returns: false if the rows were not moved.
     public func undoMove() async throws(StoreError) -> Bool { try await database.undoMove() }

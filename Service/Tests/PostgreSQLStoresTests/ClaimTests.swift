@@ -146,7 +146,7 @@ extension AgainstPostgreSQL {
                 Issue.record("no loss is recorded")
                 return
             }
-            // This is before the next sweep, which finds that the clock fell back.
+            // No sweep has found yet that the clock fell back.
             #expect(try await claim([old], on: stores) == .expired)
             await stores.close()
         }
@@ -175,8 +175,8 @@ extension AgainstPostgreSQL {
                 var history = ClaimHistory(
                     loss: HistoryLoss(
                         around: readings.map { $0...$0 }, clocksApart: ClaimHistory.clockTolerance, lease: 0))
-                // Each loss replaces `purged_to`. After the last one it is that reading minus the tolerance: claims that had
-                // expired by the clock of every node are lost too.
+                // Each loss replaces `purged_to`. After the last loss, `purged_to` is the last reading minus the tolerance: claims
+                // that had expired by the clock of every node are lost too.
                 history.recall(purgedTo: readings[2] - ClaimHistory.clockTolerance)
                 let marked = """
                     UPDATE claim_history SET lost_from = '{}', lost_to = '{}', runs_from = '{}', runs_to = '{}',

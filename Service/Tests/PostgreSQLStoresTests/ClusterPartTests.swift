@@ -6,7 +6,7 @@ import Testing
 @testable import PostgreSQLStores
 
 extension AgainstPostgreSQL {
-    /// The unclaimed end after one part of a Cluster was replaced, while the id of the history stays.
+    /// The unclaimed end after the server of a Cluster's partition was replaced, while the id of the history stays.
     @Suite
     struct ClusterPartTests {
         private static let redis = ClaimPlace("redis+cluster://h:6379/0?prefix=p:")
@@ -88,7 +88,7 @@ extension AgainstPostgreSQL {
         }
 
         @Test(arguments: [
-            // A node without second claims read the id.
+            // A node of a version without second claims read the id.
             "SELECT read_claim_keeper('\(redis)')",
             // The server was started, perhaps on a snapshot.
             "UPDATE claim_keeper SET server_start = server_start - interval '1 s'",

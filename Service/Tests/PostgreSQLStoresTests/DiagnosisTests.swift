@@ -133,10 +133,10 @@ extension AgainstPostgreSQL {
                 "GRANT ALL ON ALL TABLES IN SCHEMA public TO user_\(name); GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO user_\(name)",
                 in: owner)
             #expect(await complaints(url)["postgresql_rights"] == nil)
-            // A function that is usual to harden so.
+            // Operators often harden a database by this statement.
             try server.sql("REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA public FROM public", in: owner)
             #expect(await complaints(url)["postgresql_rights"] == .failure)
-            // PostgreSQL runs a trigger's function without asking for the right.
+            // PostgreSQL runs a trigger's function without checking this right.
             try server.sql(
                 """
                 DO $$ DECLARE called text; BEGIN

@@ -214,7 +214,7 @@ extension AgainstPostgreSQL {
             try await look(idle)
             #expect(try await isKept(busy))
             #expect(try await claim(made, by: idle, ahead: 40) == .taken(made))
-            // From now on sweeps go on as before.
+            // From now on, sweeps handle the claims again.
             let swept = "SELECT clock FROM claim_history"
             try replica.sql("UPDATE claim_history SET clock = 0")
             try await idle.sweeper?.sweep()

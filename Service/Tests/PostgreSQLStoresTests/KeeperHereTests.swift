@@ -40,7 +40,7 @@ extension AgainstPostgreSQL {
             try #require(stores.keeper as? KeeperWatch)
         }
 
-        /// Leaves the row as it is after nodes renewed the lease every second for a long time.
+        /// Sets the row as it is after nodes renewed the lease every second for a long time.
         private func renewLease() throws {
             try server.sql("UPDATE claim_keeper SET renewed_at = \(Self.clock)", in: url)
             try server.sql("UPDATE claim_keeper SET unbroken_since = 0", in: url)
@@ -74,7 +74,7 @@ extension AgainstPostgreSQL {
                 futureWindow: futureWindow, tag: nil)
         }
 
-        /// Whether a request dated 60 s ahead is judged at once. Only the whole interval would refuse it, for 35 s.
+        /// Whether a request dated 60 s ahead is judged at once. If the whole interval is refused, the request must wait 35 s.
         private func isShort(_ here: PostgreSQLStores) async throws -> Bool {
             let date = SystemClock().now.seconds + 60
             switch try await claim(sampleClaim(device), on: here.replay, at: date) {
@@ -192,11 +192,11 @@ extension AgainstPostgreSQL {
             "UPDATE claim_history SET clock = clock + 1000000",
             // PostgreSQL lost claims a moment ago.
             "UPDATE claim_history SET lost_from = ARRAY[0], lost_to = ARRAY[\(Self.clock) - 600]",
-            // A reading was far ahead, so the unclaimed end is no earlier than the whole interval's.
+            // A reading was far ahead, so the unclaimed end is not earlier than the end of the whole interval.
             "UPDATE claim_keeper SET mark = \(Self.clock) + 40",
             // No node renews the lease.
             "UPDATE claim_keeper SET renewed_at = renewed_at - 6; UPDATE claim_keeper SET unbroken_since = 0",
-            // None renewed it for a while, some minutes ago: nodes may have used a promoted replica.
+            // No node renewed it for a while, some minutes ago: nodes may have used a promoted replica.
             "UPDATE claim_keeper SET unbroken_since = \(Self.clock) - 600",
             // No store was named.
             "UPDATE claim_keeper SET place = NULL",
@@ -247,8 +247,8 @@ extension AgainstPostgreSQL {
             try await keepThere(here)
             #expect(try await claim(taken, on: try watch(there).secondClaims, at: date) == .taken(taken))
             try await watch(there).read()
-            // The Redis does not have the id of the history, so the node names a new one. Under the new id, the Redis refuses the
-            // dates of six seconds too.
+            // The Redis does not have the id of the history, so the node names a new one. The new id has an unclaimed end, so the
+            // Redis refuses requests dated now for six seconds only.
             let id = try await watch(there).renew(try watch(there).current())
             #expect(try #require(id).unclaimedEnd != nil)
 
@@ -285,7 +285,7 @@ extension AgainstPostgreSQL {
                 try server.sql("UPDATE claim_keeper SET renewed_at = \(renewal)", in: url)
                 #expect(try number("unbroken_since", of: "claim_keeper") == since, "renewed at \(renewal)")
             }
-            // A node's own reading of the row renews it too.
+            // A node that reads the row renews the lease too.
             try await watch(there).read()
             #expect(try #require(try number("unbroken_since", of: "claim_keeper")) > 1_000_000)
             for node in [there, here] { await node.close() }

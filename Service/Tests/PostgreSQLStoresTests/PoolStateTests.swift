@@ -171,7 +171,7 @@ struct PoolStateTests {
             #expect(Self.text(pool.submit(FakeRequest(2), at: now)) == "refused: no server")
             now += .milliseconds(1)
         }
-        // While one request tries, others are refused.
+        // While one request tries to connect, others are refused.
         _ = try attempt()
         #expect(Self.text(pool.submit(FakeRequest(4), at: now)) == "refused: no server")
         pool.changed(from: nil, to: 7)

@@ -105,7 +105,7 @@ extension AgainstPostgreSQL {
         @Test func `no key for cancelling goes to a server elsewhere`() async throws {
             let server = try await PostgreSQLServer.shared()
             let url = try server.database("?sslmode=disable")
-            // A `service` is treated as another machine. libpq's environment does not have it, so the connection works.
+            // A `service` is treated as another machine. libpq itself does not see this one, so the connection works.
             let pool = ConnectionPool(
                 address: try ServerAddress(url, defaults: ["service": "elsewhere"]), settings: [], size: 1,
                 deadline: .milliseconds(500), maximumWaiting: 10)

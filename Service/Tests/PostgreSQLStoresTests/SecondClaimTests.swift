@@ -117,7 +117,7 @@ extension AgainstPostgreSQL {
         @Test func `after the server was started, a new id has no unclaimed end for a while`() async throws {
             let stores = try await node()
             #expect(try await renew(stores).unclaimedEnd != nil)
-            // As after a start: the row has the previous start of the server.
+            // Simulates a start: the row has the previous start of the server.
             try server.sql("UPDATE claim_keeper SET server_start = server_start - interval '1 s'", in: url)
             #expect(try await renew(stores).unclaimedEnd == nil)
             // A node whose clock differs too much from the server's does not record the server's start.

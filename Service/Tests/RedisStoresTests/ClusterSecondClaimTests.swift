@@ -6,7 +6,7 @@ import Testing
 
 @testable import RedisStores
 
-/// A part of a Cluster loses its claims. The Cluster keeps its id, and PostgreSQL has the claims of requests dated ahead.
+/// A server of a Cluster loses its claims. The id of the history stays, and PostgreSQL has the claims of requests dated ahead.
 @Suite("Second claims in a Cluster", .enabled(if: RedisInstallation.isHere))
 struct ClusterSecondClaimTests {
     private func stores(_ deployment: ClusterTests.Deployment, _ keeper: SampleKeeper) async throws -> RedisStores {
@@ -49,12 +49,12 @@ struct ClusterSecondClaimTests {
         let id = keeper.id
         try await server.command("FLUSHALL")
 
-        // As long as PostgreSQL knows no unclaimed end, the whole interval is refused.
+        // As long as PostgreSQL gives no unclaimed end, the whole interval is refused.
         for request in near + far {
             try await eventually("the loss is found") { await wait(request, on: nodes[0]) ?? 0 > 20 }
             #expect(try await server.command("HGET", key(of: request, on: nodes[0]), "end") == .null)
         }
-        // Once PostgreSQL knows an unclaimed end, any node shortens the interval.
+        // Once PostgreSQL gives an unclaimed end, any node shortens the interval.
         keeper.settle(reading: now, unclaimedEnd: now + 30)
         for node in nodes {
             for (near, far) in zip(near, far) {
@@ -75,7 +75,7 @@ struct ClusterSecondClaimTests {
         }
         #expect(keeper.id == id)
 
-        // A later unclaimed end changes nothing: the epoch has one.
+        // A later unclaimed end changes nothing, because the epoch already has one.
         let end = try await server.command("HGET", key(of: near[0], on: nodes[0]), "end").text
         #expect(end?.hasSuffix(" \(now.seconds + 30)") == true)
         keeper.settle(reading: now, unclaimedEnd: now + 40)

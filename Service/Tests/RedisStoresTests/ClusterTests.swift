@@ -52,7 +52,7 @@ struct ClusterTests {
             try await source.command("CLUSTER", "SETSLOT", "\(slot)", "MIGRATING", try await id(target))
         }
 
-        /// Moves the keys of a slot, except those with this end.
+        /// Moves the keys of a slot, except those that end with `suffix`.
         func moveKeys(
             of slot: Int, from source: RedisServer, to target: RedisServer, except suffix: String? = nil
         ) async throws {
@@ -98,7 +98,7 @@ struct ClusterTests {
         // Once node 2 reports node 4, a new client uses node 4, and no client uses node 1.
         #expect(try winner([(4, 4), (3, 4), (2, 4)]) == 4)
         #expect(try winner([(1, 1), (2, 4), (3, 4), (4, 4)], incumbent: 1) == 4)
-        // A node other than the incumbent needs the votes of both others.
+        // A node other than the incumbent needs the votes of both other nodes.
         #expect(try winner([(1, 1), (2, 1)]) == nil)
         #expect(try winner([(2, 1), (3, 1)]) == 1)
         #expect(try winner([(1, 1)], incumbent: 1) == nil)
@@ -226,7 +226,7 @@ struct ClusterTests {
         let checks = await RedisStores.diagnose(deployment.url)
         #expect(
             checks.contains { $0.check == "redis_slots" && $0.sentence.contains(": \(slot).") }, "\(checks)")
-        // Everything but the epoch moves, and stays there.
+        // All keys except the epoch move to the target, and stay there.
         try await deployment.moveKeys(of: slot, from: source, to: target, except: "epoch")
         for node in [source, target] { try await node.command("CLUSTER", "SETSLOT", "\(slot)", "STABLE") }
         for stores in [stores, other] {
@@ -235,7 +235,7 @@ struct ClusterTests {
                 #expect(try await stores.claim(elsewhere) == .taken(elsewhere.claims[0]))
             }
         }
-        // One loss, although both nodes saw the move.
+        // Only one loss is recorded, although both nodes saw the move.
         let (first, second) = (try stores.router.route(partition).epoch, try other.router.route(partition).epoch)
         #expect(first.id == second.id)
         for stores in [stores, other] { await stores.close() }
@@ -262,7 +262,7 @@ struct ClusterTests {
             }
             #expect(isLost ? outcome?.isHistoryLost == true : outcome == .taken(request.claims[0]))
         }
-        // The order of the partitions has no effect: a part's loss lasts until its last partition has waited long enough.
+        // `historyLost` is the longest wait of all partitions, so wait until every partition can be used.
         try await eventually("all parts can be used", within: .seconds(40)) { (try? await stores.check()) != nil }
         let now = SystemClock().now
         let wait = try #require(stores.condition(at: now, futureWindow: 60).historyLost)

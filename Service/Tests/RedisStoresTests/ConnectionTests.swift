@@ -210,7 +210,7 @@ struct ConnectionTests {
                 #expect(try await loop.submit { session.connection.eventLoop === loop }.get())
             }
         }
-        // The third loop has no connection, so it uses the others' in turn.
+        // The third loop has no connection, so its calls use the connections of the other loops in turn.
         let turns = try await loops[2].submit { (0..<4).map { _ in ObjectIdentifier(session.connection) } }.get()
         #expect(turns[0] == turns[2] && turns[1] == turns[3] && turns[0] != turns[1])
         session.close()

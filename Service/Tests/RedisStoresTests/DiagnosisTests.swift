@@ -59,7 +59,7 @@ struct DiagnosisTests {
         #expect(found["redis_role"] == .failure)
 
         let rights = TLSTests.rights.split(separator: " ").map(String.init)
-        // Every user may call HELLO and AUTH. The others do not matter here: database 0 needs no SELECT, and a connection needs no name.
+        // Every user may call HELLO and AUTH. The checks work without SELECT (they use database 0) and without a connection name.
         let others: Set = ["+hello", "+auth", "+select", "+client|setname"]
         for missing in rights where missing.hasPrefix("+") && !others.contains(missing) {
             try await server.command(

@@ -222,8 +222,8 @@ struct KeeperTests {
             Issue.record("recorded under another id")
             return
         }
-        // A node at the former primary that names another id must settle its PostgreSQL too, which lacks the second claims of the
-        // promoted one.
+        // A node at the former primary that names another id must settle its PostgreSQL too, because that one lacks the second
+        // claims of the promoted one.
         try await server.command("HSET", key, "tl", "3")
         guard case .integer(..<0) = try await answer("") else {
             Issue.record("the timeline is forgotten without a settled PostgreSQL")

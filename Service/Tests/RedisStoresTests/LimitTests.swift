@@ -119,7 +119,7 @@ struct LimitTests {
         #expect(try await claim(first.claims, one) == .judged(.claimed))
         #expect(try await claim(SampleRequest().claims, one) == .limited(300))
         #expect(try await claim(first.claims, one) == .limited(300))
-        // The bucket is full again within a millisecond, the unit of Redis' clock.
+        // With this rate, the bucket is full again within a millisecond.
         let more = Rate(burst: 100, perMinute: 60_000_000)
         #expect(try await claim(first.claims, more) == .judged(.taken(first.claims[0])))
         #expect(try await claim(SampleRequest().claims, more) == .judged(.claimed))

@@ -140,7 +140,7 @@ struct RoutingTableTests {
         #expect(throws: StoreError.self) { try table.importing(Self.second, at: Self.now) }
     }
 
-    /// A server's report at a check, and the effect on the session that knew it as `run` and `rep`.
+    /// A server's report at a check, and whether its session, with the ids `run` and `rep`, is kept.
     @Test(arguments: [
         ("run", "rep", "0000", true, nil, true), ("run", "rep", "abcd", true, "run", true),
         // The authority names another process.

@@ -86,7 +86,7 @@ final class SampleKeeper: ClaimKeeper {
 
     func learn(of primary: PrimaryPlace) { state.withLock { $0.learned = primary } }
 
-    /// Claims in PostgreSQL alone.
+    /// Makes the claims in PostgreSQL only.
     func claimInSecond(_ request: SampleRequest) async throws(StoreError) -> ClaimOutcome {
         try await second.claim(
             request.claims, of: request.device, timestamp: request.timestamp, expiresAt: request.timestamp + 660,

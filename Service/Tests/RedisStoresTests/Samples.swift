@@ -37,7 +37,7 @@ extension RedisStores {
             now: now ?? SystemClock().now, futureWindow: 60, tag: tag)
     }
 
-    /// Claims until the stores answer, as a client does after 503.
+    /// Retries a claim until the stores answer, as a client does after 503.
     func claimOnceAvailable(_ request: SampleRequest, now: UnixTime? = nil) async throws -> ClaimOutcome {
         var outcome: ClaimOutcome?
         try await eventually("the stores answer") {

@@ -161,7 +161,7 @@ struct UnclaimedEndTests {
         #expect(wait(shortened, 9280) == 726)
         #expect(wait(shortened, 10_005) == 1)
         #expect(wait(shortened, 10_006, window: 300) == nil)
-        // The interval ends 65 s and the widest window after the reading.
+        // The interval ends 65 s plus the widest window after the reading.
         for (date, isLookedUp) in [(10_005, false), (10_006, true), (10_365, true), (10_366, false)] as [(Int64, Bool)]
         {
             #expect(shortened?.lookedUp.contains(UnixTime(date)) == isLookedUp)

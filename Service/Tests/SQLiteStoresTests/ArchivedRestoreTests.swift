@@ -127,7 +127,7 @@ import Testing
             let change = "UPDATE audit SET actor = 'forged' WHERE sequence = \(sequence)"
             #expect(try await verdict(change) == .brokenLink(sequence))
         }
-        // Forged before the log's first event, as a copy of another event.
+        // Inserts a forged event before the log's first event, as a copy of another event.
         for sequence in [first - 1, 5, 0, -5] where sequence < first {
             let insertion = """
                 INSERT INTO audit (sequence, code, at, actor, app_id, device_id, detail, hash)

@@ -117,7 +117,7 @@ struct ClaimHistoryTests {
         for claim in claims { #expect(try await first.claim([claim]) == .claimed) }
         let end = first.note.length
         await first.abandon()
-        // A record's last word is written last, so this record lacks only that word.
+        // Simulates a killed process. The last word of a record is written last, so this record lacks only that word.
         try bench.change(bench.segments()[0]) {
             $0.replaceSubrange(end..<end + 16, with: [UInt8](repeating: 7, count: 16))
         }
@@ -229,7 +229,7 @@ struct ClaimHistoryTests {
                     claims: bench.claims(), timestamp: start + 30, expiresAt: start + 690, now: start, futureWindow: 60)
             )
         }
-        // The second claim is in the next segment, before maintenance has handled either.
+        // The second claim is in the next segment. Maintenance has not handled the two segments yet.
         _ = claim()
         state.prepare(try segment(2))
         guard case .claimedAhead = claim() else {

@@ -171,7 +171,7 @@ struct ClaimJournalGuardTests {
         #expect(try await second.claim(ofSecond, at: start + 121) == .claimed)
         let note = second.note
         await second.close()
-        // Back in its place, the first journal does not know which claims the second one accepted. The next start detects that.
+        // The first journal is back in its place, but it lacks the claims of the second one. The next start detects that.
         try FileManager.default.removeItem(atPath: bench.path)
         try FileManager.default.moveItem(atPath: away, toPath: bench.path)
         monotonic.withLock { $0 += 1 }
@@ -282,8 +282,8 @@ struct ClaimJournalGuardTests {
         let note = journal.note
         await journal.close()
         try FileManager.default.removeItem(atPath: bench.path)
-        // The journal from before the restore may have more segments and records than the new one. To count as newer, the new
-        // journal begins with a very high sequence number.
+        // The journal from before the restore may have more segments and records than the new one. So the new journal begins with a
+        // very high sequence number, which shows that it is newer.
         _ = try await abandoned()
         #expect(try await isLost(expecting: .note(note)))
         #expect(note.sequence > 1 << 40)
@@ -299,7 +299,7 @@ struct ClaimJournalGuardTests {
         await journal.close()
         try FileManager.default.removeItem(atPath: bench.path)
         await (try bench.open(at: start, expecting: .note(note))).close()
-        // The clock was an hour behind.
+        // At the first start, the clock was an hour behind.
         let right = try bench.open(at: start + 3600, expecting: .note(note))
         guard case .historyLost = try await right.claim(bench.claims(), at: start + 3660, now: start + 3600) else {
             Issue.record("a request of before the restore was accepted")

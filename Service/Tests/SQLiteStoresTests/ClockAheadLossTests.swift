@@ -57,7 +57,7 @@ import Testing
         let outcome = try await reopened.claim(ahead, at: start + 200, now: start + 150)
         #expect(outcome == .historyLost(retryAfter: 61))
         monotonic.withLock { $0 += 55 }
-        // The loss ends with the app's future window after the wrong reading.
+        // The last refused date is one future window (60 s) after the wrong reading.
         #expect(try await reopened.claim(bench.claims(), at: start + 260, now: start + 205) != .claimed)
         #expect(try await reopened.claim(bench.claims(), at: start + 261, now: start + 205) == .claimed)
         await reopened.close()

@@ -6,10 +6,10 @@ import Testing
 
 @testable import SQLiteStores
 
-/// The journal against a model that knows the true time. The clock jumps, the process is killed, and the machine loses power.
+/// Compares the journal with a model that has the true time. The clock jumps, the process is killed, and the machine loses power.
 /// No request is accepted twice, and none is refused for longer than a loss of history may last.
 struct ClockModelTests {
-    /// The true time and the monotonic clock, which the journal's threads read.
+    /// The monotonic clock and the last note, which the journal's threads use too.
     private final class Machine: Sendable {
         let monotonic = Locked<Int64>(1000)
         /// The last note that maintenance made durable.
@@ -210,7 +210,7 @@ struct ClockModelTests {
             4, 7, 40, 59, 100, 300, 661, 1300, 2000, 3600, 31_536_000, -4, -7, -40, -700, -3600,
         ]
 
-        /// Kills the service, and damages its journal at a random place or removes it. The clock may become wrong or right then.
+        /// Kills the service, and damages or removes its journal. Meanwhile, the clock may become wrong or correct.
         mutating func damageAnywhere(_ journal: ClaimJournal) async throws {
             let length = journal.note.length
             await journal.abandon()
@@ -355,7 +355,7 @@ struct ClockModelTests {
     }
 }
 
-/// A separate generator, because the seeds in this file stand for histories that were found with it.
+/// A separate generator, because the seeds in this file reproduce histories that were found with it.
 struct ModelNumbers: RandomNumberGenerator {
     private var state: UInt64
 

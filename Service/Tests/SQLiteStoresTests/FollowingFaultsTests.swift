@@ -58,8 +58,9 @@ struct FollowingFaultsTests {
         #expect(try await journal.claim(ahead, at: start + 350, now: start + 290) == .claimed)
         pass(3)
         try await claim(journal, at: start + 3)
-        // At the second of these readings, the claims of the first one have expired too, so maintenance deletes the segment of
-        // both. Each request is dated ahead, so it waits for maintenance. The next segment may be there already.
+        // The clock jumps to the reading `start + 5000`, and then to `start + 5700`. By then, all earlier claims have expired, so
+        // maintenance deletes their segment. Each request is dated ahead, so it waits for maintenance. The next segment may be
+        // there already.
         let (oldest, sequence) = (try #require(bench.segments().first), journal.note.sequence)
         for _ in 0..<20_000 where journal.note.sequence == sequence {
             _ = try? await journal.claim(bench.claims(), at: start + 5020, now: start + 5000)

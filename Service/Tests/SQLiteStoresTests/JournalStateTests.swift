@@ -69,7 +69,7 @@ struct JournalStateTests {
         state.didSynchronize(nil, reading: (start + 2).seconds, falls: 0)
         #expect(try claim(state, at: start + 3) == .claimed)
         #expect(try claim(state, at: start + 4) == nil)
-        // A sync with another number of the clock's falls does not count.
+        // A sync with another number of the clock's falls has no effect.
         state.didSynchronize(nil, reading: (start + 4).seconds, falls: 1)
         #expect(try claim(state, at: start + 4) == nil)
         // The second result is late: its older reading changes nothing.
@@ -146,7 +146,7 @@ struct JournalStateTests {
         #expect(state.takeWork().wantsRotation)
         state.prepare(try segment(2))
         #expect(try claim(state, at: start) == nil)
-        // The loss, the purged expiry, the reading and the claim.
+        // The records are the loss, the purged expiry, the reading and the claim.
         #expect(records(state) == 4)
         _ = try claim(state, at: start)
         #expect(records(state) == 5)

@@ -229,7 +229,7 @@ import Testing
                     throw Failure()
                 }, check: { _ in })
         }
-        // SQLite refuses a row of another type.
+        // SQLite refuses a value of the wrong type.
         await #expect(throws: StoreOpenError.self) {
             try await SQLiteStores.restore(
                 restored, lastReading: clock.now, at: clock.now,

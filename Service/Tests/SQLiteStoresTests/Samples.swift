@@ -18,7 +18,7 @@ struct FixedClock: ServiceClock {
 let silent = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 
 extension SQLiteStores.Options {
-    /// Deadlines that a slow machine keeps too.
+    /// Deadlines that even a slow machine meets.
     static var unhurried: Self {
         var options = Self()
         (options.deadline, options.busyTimeout) = (.seconds(120), .seconds(60))

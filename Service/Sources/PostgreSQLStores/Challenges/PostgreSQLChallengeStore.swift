@@ -2,11 +2,11 @@ internal import AuthContract
 internal import AuthService
 internal import Bytes
 
-/// How long PostgreSQL keeps expired challenges, and which table of the ring has a challenge.
+/// How long PostgreSQL keeps expired challenges, and which of its tables (`Schema.challenges`) stores a challenge.
 enum ChallengeTable {
     static let keptAfterExpiry = Int(IssuedChallenge.keptAfterExpiry)
 
-    /// The number of the table in the ring for a challenge with this expiry.
+    /// The number of the table that stores a challenge with this expiry.
     static func slot(_ expiresAt: UnixTime) -> Int64 {
         let slot = (expiresAt.seconds / Int64(ClaimTable.stretch)) % Int64(ClaimTable.slots)
         return slot < 0 ? slot + Int64(ClaimTable.slots) : slot

@@ -1,20 +1,21 @@
 /// Constants for the claim functions of the schema.
 ///
-/// Each call passes its own `now`. A claim is live for a call while `now < expiresAt`, so only the caller's clock frees a claim
-/// for it. A node whose clock is further from the server's than `ClaimHistory.clockTolerance` cannot claim. A table of the ring
-/// is truncated only when all its claims have expired by the clocks of both the sweeping node and the server.
+/// Each call passes its own `now`. A claim is live for a call while `now < expiresAt`, so another node's clock never frees a claim
+/// for this call. A node whose clock is further from the server's than `ClaimHistory.clockTolerance` cannot claim. The claims are
+/// in a ring of tables, by their expiry. A table is truncated only when all its claims have expired by the clocks of both the
+/// sweeping node and the server.
 enum ClaimTable {
     /// The number of tables in the ring.
     static let slots = 8
     /// The range of expiry times that one table holds, in seconds.
     static let stretch = 512
-    /// How far nodes' clocks may be behind, in seconds: a claim that is live for one of them is not purged.
+    /// How far a node's clock may be behind, in seconds. A claim that is live by such a clock is not purged.
     static let margin = 60
     /// How far ahead a claim may expire at most if clocks are correct, in seconds. The ring covers a longer time.
     static let reach = 1024
-    /// Seconds between two sweeps after which the server's clock may have jumped.
+    /// If more seconds than this pass between two sweeps, the server's clock may have jumped.
     static let gap = 60
-    /// Seconds for which a loss is kept after its end. By any node's clock, no fresh request is older.
+    /// Seconds for which a loss is kept after its end. After that, no request with a lost date is fresh by any node's clock.
     static let lossKept = 3600
     /// Seconds before the sweep retries to remove the rows of a table that a long transaction reads.
     static let pause = 60

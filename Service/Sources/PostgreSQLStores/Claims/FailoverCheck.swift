@@ -5,10 +5,9 @@ internal import Logging
 
 /// Renews the claims' history when a call finds that the server's identity changed.
 ///
-/// If the operator promotes no replica without every acknowledged commit (`Options.isFailoverLossless`), a failover loses no
-/// claim. This node relies on that only if the server has the node's last claims. A replica replays commits in their order, so it
-/// then has all claims that this node made. No request is judged until every other node had the time to look for its own last
-/// claims.
+/// If the operator promotes only replicas with every acknowledged commit (`Options.isFailoverLossless`), a failover loses no claim.
+/// This node relies on that only if the server has the node's last claims. A replica replays commits in their order, so it then has
+/// all claims that this node made. No request is judged until every other node had the time to look for its own last claims.
 final class FailoverCheck: Sendable {
     /// The claims of one transaction, whose commit was acknowledged.
     private struct Made: Sendable {

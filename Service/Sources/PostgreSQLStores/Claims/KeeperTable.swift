@@ -22,8 +22,8 @@ extension PostgreSQLStores {
     /// Makes a store the keeper of the claims' history under a new id. Nodes that are configured for another store then cannot
     /// claim.
     ///
-    /// If the store is the keeper already, no new id has an unclaimed end for a while: the operator may have gone back to an old
-    /// primary, which lacks the second claims that a promoted replica got.
+    /// If the store is already the keeper, new ids have no unclaimed end (`SecondClaim`) for a while: the operator may have gone
+    /// back to an old primary, which lacks the second claims that a promoted replica got.
     ///
     /// - Returns: the previous keeper.
     public func setKeeper(_ place: ClaimPlace, actor: String) async throws(StoreError) -> NamedKeeper {
@@ -121,7 +121,7 @@ struct KeeperTable: Sendable {
                 // This must run before the row changes, because it reads the previous keeper from the row.
                 _ = try connection.rows("SELECT keep_claims_here($1, $2)", [.text(new), .integer(unclaimedEnd)])
             }
-            // Without `ruled_id`, the row would say that a node without second claims named the store.
+            // Set `ruled_id` too. Otherwise a trigger treats this change as one by a node of a version without second claims.
             _ = try connection.change(
                 """
                 UPDATE claim_keeper SET id = $1, ruled_id = $1, place = $2, renewed_at = \(Schema.serverClock),

@@ -101,7 +101,7 @@ final class KeeperWatch: ClaimKeeper {
             let reading = try await table.read(renewing: place, at: clock.now)
             let keeper = reading.keeper
             try requireClock(reading.time)
-            // A node that gets no requests looks for its last claims, too.
+            // Look for this node's last claims here too, because a node that gets no requests makes no call that looks for them.
             if failover.isDue(on: reading.primary, at: clock.now) {
                 try await failover.renew(table.database.pool, at: clock.now)
             }

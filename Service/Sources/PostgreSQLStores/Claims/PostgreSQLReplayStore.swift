@@ -129,7 +129,7 @@ final class PostgreSQLReplayStore: ReplayStore {
             let findings = try await take(calls)
             let isUnknown = findings.contains { if case .unknownHistory = $0 { true } else { false } }
             guard isUnknown, let now = calls.map(\.now).max() else { return findings }
-            // Renew the history: this records a loss, unless the claims are known to be there. Then judge the calls again.
+            // Renew the history: this records a loss, unless the server is known to have all claims. Then judge the calls again.
             try await failover.renew(database.pool, at: now)
             return try await take(calls)
         } catch {

@@ -18,7 +18,7 @@ extension Connection {
     func run(_ statements: [Statement]) throws(StoreError) -> [StatementResult] {
         guard let handle else { throw lost("the connection is closed") }
         failure = nil
-        // A warning to an earlier call that was cancelled. That call has thrown already.
+        // Discard a warning that belongs to an earlier, cancelled call. That call has thrown already.
         replication.discard()
         guard isWanted else {
             // Nothing was sent, so nothing needs to be cancelled.

@@ -60,7 +60,7 @@ struct PoolState<Connection: Sendable, Request: PooledRequest>: Sendable {
     private(set) var use = PoolUse()
 
     /// - Parameters:
-    ///   - connections: closed ones.
+    ///   - connections: the pool's connections, all closed.
     ///   - maximumWaiting: the largest number of requests that wait.
     init(_ connections: [Connection], maximumWaiting: Int) {
         self.maximumWaiting = maximumWaiting
@@ -73,7 +73,7 @@ struct PoolState<Connection: Sendable, Request: PooledRequest>: Sendable {
         guard !isClosed else { return .refused(Self.closed) }
         // Requests that an already woken connection will take do not count as waiting.
         let maximum = maximumWaiting + waking
-        // A look-up can join the batch of a connection that is being woken, or the next batch of one that looks up.
+        // A look-up can join the batch of a connection that is being woken, or the next batch of a connection that runs look-ups.
         let isGathering = lookUpsBegan.map { now - $0 < Self.gatherTime } ?? false
         let hasRoom = waiting.count < min((waking + (isGathering ? 1 : 0)) * Self.maximumTogether, maximum)
         if !(request.isLookUp && hasRoom), let connection = takeIdle(at: now) {

@@ -20,13 +20,13 @@ final class ReplicationWarning: Sendable {
     /// Forgets a warning.
     func discard() { isHeard.withLock { $0 = false } }
 
-    /// Whether a notice is this warning. Its message is in the server's language, and other warnings have the same code. But no
-    /// statement of the stores causes another warning.
+    /// Whether a notice is this warning. Only its severity and its code are compared, because the message is in the server's
+    /// language. Other warnings have the same codes, but no statement of the stores causes one.
     private static func isOne(_ notice: OpaquePointer) -> Bool {
         func field(_ code: UnicodeScalar) -> String {
             PQresultErrorField(notice, Int32(code.value)).map { String(cString: $0) } ?? ""
         }
-        // V: the severity in English, C: SQLSTATE (a plain warning, or one with the end of the connection).
+        // V: the severity in English. C: SQLSTATE; 01000: a plain warning, 57P01: the server also ends the connection.
         return field("V") == "WARNING" && ["01000", "57P01"].contains(field("C"))
     }
 }

@@ -49,7 +49,7 @@ struct ServerAddress: Sendable {
         servers = try Self.servers(parameters, defaults: known)
     }
 
-    /// The parameters that have a value. libpq treats an empty one as missing.
+    /// The parameters that have a value. libpq treats an empty value as missing.
     private static func values(_ options: UnsafeMutablePointer<PQconninfoOption>) -> [String: String] {
         var values: [String: String] = [:]
         var option = options
@@ -139,10 +139,10 @@ struct ServerAddress: Sendable {
         parameters["host"] = host.isEmpty ? nil : host
         parameters["hostaddr"] = address.isEmpty ? nil : address
         parameters["port"] = port.isEmpty ? nil : port
-        // A service may name any server.
+        // A libpq service may name any server.
         let isLocal = service == nil && isLocal(address.isEmpty ? host : address)
         // Unless the URL says otherwise, no data leaves this machine unencrypted or goes to an unverified server. Neither the
-        // environment (PGSSLMODE) nor a service weakens that.
+        // environment (PGSSLMODE) nor a libpq service weakens that.
         let mode = parameters["sslmode"] ?? (isLocal ? "prefer" : "verify-full")
         parameters["sslmode"] = mode
         // libpq prefers GSSAPI's encryption, which checks no certificate, to TLS.

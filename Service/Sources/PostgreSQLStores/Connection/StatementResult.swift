@@ -34,7 +34,7 @@ final class StatementResult {
     var first: StoredRow? { count > 0 ? StoredRow(self, 0) : nil }
 }
 
-/// A row whose columns are read by type. Rows come from outside the process: another type or a damaged value is an error.
+/// A row whose columns are read by type. Rows come from outside the process: an unexpected type or a damaged value is an error.
 struct StoredRow: StoredColumns {
     private let rows: StatementResult
     private let number: Int32

@@ -5,7 +5,7 @@ enum AdvisoryLock: Int {
     case auditChain = 2
     /// The pending devices of an app.
     case pendingDevices = 3
-    /// The evidence of an app.
+    /// The recordings of an app's refusals, in the table `evidence`.
     case evidence = 4
     case signingKeys = 5
     /// The history of the replay claims.

@@ -97,7 +97,7 @@ enum DatabaseCheck {
         return try await connection.opened(for: deadline, body)
     }
 
-    /// Runs a body in one transaction on a new connection. It may take hours.
+    /// Runs a body in one transaction on a new connection. The transaction may take hours.
     ///
     /// - Parameter mode: the mode of the transaction, such as `READ ONLY`.
     static func inLongTransaction<Value: Sendable>(

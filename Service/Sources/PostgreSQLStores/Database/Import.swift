@@ -45,8 +45,8 @@ extension PostgreSQLStores {
         }
     }
 
-    /// Records a loss that ends no earlier than the widest future window from now. The app records of a backup are old: a wider
-    /// window may have been set later, and requests were accepted under it.
+    /// Records a loss that covers the widest future window from now on. The app records of a backup are old: a wider window may
+    /// have been set later, and requests were accepted under it.
     private static let oldRecordsLoss = """
         UPDATE claim_history SET lost_from = lost_from || \(Schema.serverClock) - \(ReplayClaim.life),
           lost_to = lost_to || \(Schema.serverClock) + \(SignaturePolicy.maximumFutureWindow - ClaimHistory.leastWindow)

@@ -102,7 +102,7 @@ struct PostgreSQLChecks: Sendable {
     }
 
     /// The tables that the user may not read and change, the tables that it may not truncate, and the functions that it may not
-    /// execute. A trigger runs without that right.
+    /// execute. Trigger functions are not among them: a trigger runs even if the user may not execute its function.
     private static func missingRights(_ connection: isolated Connection) throws(StoreError) -> [String] {
         try connection.rows(
             """

@@ -61,8 +61,8 @@ extension PostgreSQLStores {
         }
     }
 
-    /// Records the primary that the service's nodes use. If it is on a later timeline than the one that answered here, that one is
-    /// a former primary: later calls go to another server of the URL, or fail.
+    /// Records the primary that the service's nodes use. If it is on a later timeline than the server that answered this process,
+    /// that server is a former primary: later calls go to another server of the URL, or fail.
     public func learn(of primary: PrimaryPlace) { database.timeline.learn(primary) }
 
     /// The seconds by which this machine's clock is ahead of the server's; below 0: behind.

@@ -2,8 +2,8 @@ internal import AuthService
 
 /// The function that records a loss of claims.
 extension Schema {
-    /// `note_claim_loss` records a loss: the dates around the last recorded reading, around this node's and around the server's are
-    /// lost.
+    /// `note_claim_loss` records a loss. It covers the dates around three clock readings: the last recorded one, the present one of
+    /// this node and the present one of the server.
     ///
     /// If the server's clock fell back, its later readings were wrong. Then the runs (times without a gap between readings) that
     /// end later than now are lost too, and `purged_to` goes back. The tables of claims that expire more than `ClaimTable.reach`

@@ -1,7 +1,7 @@
 internal import AuthService
 
-/// The unclaimed end of a part of a Redis Cluster that is replaced while the id of the claims' history stays. `SecondClaim`
-/// explains why no request is accepted twice.
+/// The unclaimed end for a partition of a Redis Cluster, if its server is replaced while the id of the claims' history stays.
+/// `SecondClaim` explains why no request is accepted twice.
 extension Schema {
     static let clusterParts = [
         // Until `unbound_until`, a node may claim by a reading of the clock that it took after it asked for the masters.
@@ -46,9 +46,9 @@ extension Schema {
           RETURN latest;
         END $$
         """,
-        // Nodes may have made second claims in a former primary until now. A primary that is promoted later records its own loss,
-        // so this record need not reach a replica. If the server's clock may be wrong, nothing is recorded, because that clock
-        // may be years ahead. In that case, returns how many seconds the node's clock is ahead of the server's.
+        // Sets `settles_at`: nodes may have made second claims in a former primary until now. A primary that is promoted later
+        // records its own loss, so this record need not reach a replica. If the server's clock may be wrong, nothing is recorded,
+        // because that clock may be years ahead. In that case, returns how many seconds the node's clock is ahead of the server's.
         """
         CREATE FUNCTION settle_claim_keeper(reading bigint, tolerance bigint) RETURNS bigint LANGUAGE plpgsql AS $$
         DECLARE

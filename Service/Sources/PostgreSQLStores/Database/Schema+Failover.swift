@@ -33,9 +33,9 @@ extension Schema {
         // - `kept`: this node is the first to meet a promoted replica, and found its claims there. The other nodes have the time
         //   of a lease to look for their claims, and no request is judged until then.
         // - `missing`: the server lacks at least one of these claims, so all claims are treated as lost.
-        // - `lost`: the recorded identity changed in another way: by another loss, by one that this node cannot exclude, because
-        //   it has no live claim from the former primary's timeline to look for, or because another store became the keeper,
-        //   which is no loss.
+        // - `lost`: the recorded identity changed in another way. There was another loss. Or this node cannot exclude one, because
+        //   it has no live claim from the former primary's timeline to look for. Or another store became the keeper, which is no
+        //   loss.
         // - `clock`: the node's clock is too far from the server's, by `number` seconds. Nothing changed.
         // - null: the identity did not change. If the server's clock fell back, a loss was recorded.
         """

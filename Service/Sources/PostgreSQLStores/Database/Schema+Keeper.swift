@@ -2,7 +2,7 @@ internal import AuthService
 
 /// The keeper of the claims' history, and the functions that depend on it.
 extension Schema {
-    /// The only name of PostgreSQL as the keeper. Under a second name, it would be a second keeper.
+    /// PostgreSQL's name as the keeper, in SQL. All statements use this one text, because another text would name another keeper.
     static let here = "'\(ClaimPlace.postgresql)'"
 
     private static let keeperLease = """
@@ -12,8 +12,8 @@ extension Schema {
 
     /// A loss of all claims.
     ///
-    /// It refuses the dates since the clock's last jump, because these readings may turn out to be wrong. Expired claims are gone
-    /// too, so they must not seem free if the clock steps back.
+    /// It refuses the dates since the clock's last jump, because the readings since then may turn out to be wrong. It also sets
+    /// `purged_to`, because the expired claims are gone too: they must not seem free if the clock steps back.
     static let totalLosses = [
         noteClaimLoss(
             lease: keeperLease, noting: notingKeeper,

@@ -4,13 +4,13 @@ internal import AuthService
 /// no request is accepted twice.
 extension Schema {
     static let keeperHere = [
-        // This statement is the first, because calls that claim lock this table before `claim_keeper`. The columns hold the first
-        // and the last date that are refused, whatever the app's future window is. Null: they refuse no date.
+        // This statement is the first, because calls that make claims lock this table before `claim_keeper`. The columns hold the
+        // first and the last date that are refused, whatever the app's future window is. Null: they refuse no date.
         "ALTER TABLE claim_history ADD COLUMN closed_from bigint, ADD COLUMN closed_to bigint",
         // Since `unbroken_since`, no gap between two renewals of the lease was longer than a lease.
         "ALTER TABLE claim_keeper ADD COLUMN unbroken_since bigint NOT NULL DEFAULT 0",
-        // Gaps were not recorded until now, so the time begins now. If no node ever renewed the lease and no device exists, no
-        // claim was made.
+        // Gaps were not recorded until now, so `unbroken_since` is the present. If no node ever renewed the lease and no device
+        // exists, no claim was made.
         """
         UPDATE claim_keeper SET unbroken_since = \(serverClock)
           WHERE renewed_at IS NOT NULL OR EXISTS (SELECT 1 FROM devices)
@@ -33,9 +33,9 @@ extension Schema {
         // the whole interval: a commit may take long, and nodes use the Redis until the commit and for a lease after it. The
         // unclaimed end stays correct, because no node gets a later mark meanwhile.
         //
-        // If the server's clock jumped ahead, `claim_history` has no run for it: every node's clock differs from it, so no node
-        // sweeps. This function must not record a reading of such a clock: the loss that is found when the clock is corrected
-        // would begin at the run before the jump.
+        // If the server's clock jumped ahead, `claim_history` has no run that reaches the clock's new time: no node's clock agrees
+        // with it, so no node sweeps. This function must not record a reading of such a clock: the loss that is found when the
+        // clock is corrected would begin at the run before the jump.
         //
         // No claim in this database is lost, so the runs in `claim_history` stay. Its `keeper` stays too: a later loss takes the
         // leases at the Redis into account.
@@ -87,7 +87,7 @@ extension Schema {
     ///   - name: its name.
     ///   - tag: its last parameter.
     ///   - lacks: SQL that ends with an `IF` whose condition holds if this database may lack claims.
-    ///   - repeating: statements for a call whose claims the same tag made before.
+    ///   - repeating: statements for a call whose claims an earlier call with the same tag made.
     ///   - judging: statements that run before any other call is judged.
     static func taking(
         _ name: String, tag: String, if lacks: String, repeating: String = "", judging: String = ""

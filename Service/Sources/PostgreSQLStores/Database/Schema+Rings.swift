@@ -92,8 +92,8 @@ extension Schema {
               is_full boolean NOT NULL DEFAULT FALSE
             )
             """,
-            // Another value means that claims may be missing: another server, a promoted replica, a restored dump, or a restart
-            // of a server that does not write its log to the disk.
+            // The identity of the server and its tables. If it changes, claims may be missing: another server is used, a replica
+            // was promoted, a dump was restored, or a server that does not write its log to the disk was restarted.
             """
             CREATE FUNCTION claim_identity() RETURNS text LANGUAGE sql STABLE AS $$
               SELECT concat_ws(':', (pg_control_system()).system_identifier,
@@ -243,8 +243,8 @@ extension Schema {
             """,
         ]
 
-    /// The number of tables in the ring, and the seconds that each holds. The ring is longer than any claim lives, even if
-    /// clocks differ.
+    /// The number of tables in the ring, and the seconds of expiry times that each holds. Together, the tables cover a longer time
+    /// than any claim lives, even if clocks differ.
     private static var slots: Int { ClaimTable.slots }
     static var stretch: Int { ClaimTable.stretch }
 

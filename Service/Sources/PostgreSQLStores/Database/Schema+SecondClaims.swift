@@ -1,19 +1,19 @@
 internal import AuthService
 
-/// Second claims: the mark of the keeper's row, and the functions of nodes that make them. `SecondClaim` explains why no request
-/// is accepted twice.
+/// Second claims: the mark in the keeper's row, and the functions by which nodes make second claims. `SecondClaim` explains why no
+/// request is accepted twice.
 extension Schema {
     static let secondClaims = [
         // `mark` is the latest reading of the server's clock that a node may have used. It never decreases. Until `settles_at`,
-        // PostgreSQL may lack second claims: a node without them may have accepted requests dated ahead, or the server may have
-        // started from an earlier state of its files. `server_start` is the start of the server for which `settles_at` was last
-        // recorded. `ruled_id` is the last id that a node with second claims named.
+        // PostgreSQL may lack second claims: a node of an older version, which makes none, may have accepted requests dated ahead,
+        // or the server may have started from an earlier state of its files. `server_start` is the start for which `settles_at` was
+        // last recorded. `ruled_id` is the last id that a node of a version with second claims named.
         """
         ALTER TABLE claim_keeper ADD COLUMN mark bigint NOT NULL DEFAULT 0,
           ADD COLUMN settles_at bigint NOT NULL DEFAULT 0, ADD COLUMN ruled_id text COLLATE "C",
           ADD COLUMN server_start timestamptz
         """,
-        // Files are only replaced while the server is stopped. Before this statement, no second claim was made in this database.
+        // Records this start as safe: the server's files are only replaced before a start, and no second claim was made before this one.
         "UPDATE claim_keeper SET server_start = pg_postmaster_start_time()",
         // A node of the previous version may be running. If no node ever renewed the lease and no device exists, no node made a
         // claim.
@@ -22,8 +22,8 @@ extension Schema {
           WHERE renewed_at IS NOT NULL OR EXISTS (SELECT 1 FROM devices)
         """,
         // Nodes of the previous version read the id by this function. It records the call before they get the id, so a later
-        // replacement of the id sees the record. An earlier record that is still recent enough is in the version of the row that
-        // was read, or in an earlier one.
+        // replacement of the id sees the record. If the row that was read already has a record that is recent enough, the function
+        // writes no new one.
         """
         CREATE OR REPLACE FUNCTION read_claim_keeper(
           mine text, OUT named text, OUT kept_in text, OUT renewed bigint, OUT present bigint

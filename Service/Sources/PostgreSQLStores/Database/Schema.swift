@@ -1,4 +1,4 @@
-/// The tables. A released migration never changes: the next version adds one.
+/// The tables. A released migration never changes: a later version adds another migration.
 enum Schema {
     /// A step from one version of the tables to the next.
     struct Migration: Sendable {
@@ -40,7 +40,7 @@ enum Schema {
         "audit_waiting", "challenges", "claim_history", "claim_keeper", "claim_slots", "claims", "device_counts",
         "verdict_batches", "webhook_deliveries",
     ]
-    /// The parts of `challenges` and `claims`.
+    /// The partitions of `challenges` and `claims`.
     static var ringTables: [String] { (0..<ClaimTable.slots).flatMap { ["challenges_\($0)", "claims_\($0)"] } }
 
     static let creation = """

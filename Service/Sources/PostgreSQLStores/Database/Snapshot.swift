@@ -67,7 +67,7 @@ extension StoredTable {
     fileprivate var selection: String {
         let values = columns.map { "\($0.selected(from: self)) AS \($0.name)" }.joined(separator: ", ")
         let order = self == .signingKeys || self == .evidence ? "number" : columns[0].name
-        // The table's own column, not the converted one, so that the index gives the order.
+        // Sort by the table's own column and not by the converted one, so that the index gives the order.
         return "SELECT \(values) FROM \(rows) ORDER BY \(place).\(order)"
     }
 }

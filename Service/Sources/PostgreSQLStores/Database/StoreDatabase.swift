@@ -81,7 +81,7 @@ final class StoreDatabase: Sendable {
     /// Refuses later changes unless this is the sealing key. Each transaction checks this.
     func allowWrites(whileSealing key: ServiceKeyCheck) { keys.withLock { $0.command = key } }
 
-    /// Refuses later sealed writes unless this key is one of the database's.
+    /// Refuses later sealed writes unless the database lists this key as a service key.
     func allowSealing(whileListing key: ServiceKeyCheck) { keys.withLock { $0.service = key } }
 
     func close() async {

@@ -17,8 +17,8 @@ final class Sweeper: Sendable {
     private let size = Locked<Int64?>(nil)
     private let keepsClaims: Bool
     private let isLossless: Bool
-    /// Whether the last round did not sweep claims, because the server is a promoted replica for which nodes must look for their
-    /// claims first.
+    /// Whether the last round did not sweep claims, because the server is a promoted replica on which nodes must first look for
+    /// their claims.
     private let isLeft = Locked(false)
 
     init(
@@ -101,7 +101,7 @@ final class Sweeper: Sendable {
         size.withLock { $0 = max(0, bytes - Int64(ClaimTable.emptyBytes)) / Int64(ClaimTable.bytes) }
     }
 
-    /// Logs when expired rows begin to remain.
+    /// Logs a warning if expired rows remain, but none remained after the last sweep.
     private func note(_ remaining: Int64) {
         let before = self.remaining.withLock { known in
             defer { known = remaining }

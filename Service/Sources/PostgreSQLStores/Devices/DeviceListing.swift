@@ -41,7 +41,7 @@ enum DeviceListing {
         if let before = query.registeredBefore { require({ "registered_at < \($0)" }, .time(before)) }
         if let after = query.after {
             let (time, id) = query.order == .newest ? ("<", ">") : (">", "<")
-            // The index starts at the first comparison. The second one separates devices of the same second.
+            // The index scan starts at the first comparison. The other one skips devices of that second that an earlier page had.
             require({ "registered_at \(time)= \($0)" }, .time(after.registeredAt))
             let number = parameters.count
             require({ "(registered_at \(time) $\(number) OR device_id \(id) \($0))" }, .uuid(after.deviceID))

@@ -25,7 +25,7 @@ extension DeviceRecord {
 }
 
 extension AppAttestKeyState {
-    /// The values of evidence, in the order of `columns`.
+    /// The values of the state of an App Attest key, in the order of `columns`.
     static func parameters(_ evidence: AppAttestKeyState?) -> [Parameter] {
         [
             .bytes(evidence?.keyID), .bytes(evidence?.publicKey), .text(evidence?.appID), .text(evidence?.environment),

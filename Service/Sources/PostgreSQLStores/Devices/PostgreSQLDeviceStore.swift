@@ -149,7 +149,7 @@ struct PostgreSQLDeviceStore: DeviceStore {
     }
 
     func observedDevices(of app: AppID, limit: Int) async throws(StoreError) -> [DeviceRecord] {
-        // The status is a literal, because the partial index has it.
+        // The status is a literal, so that the planner can use the partial index.
         let statement = Statement(
             """
             SELECT \(DeviceRecord.selection) FROM devices

@@ -1,7 +1,7 @@
 internal import AuthContract
 internal import AuthService
 
-/// Forgets ended devices: their rows keep the ids, and `keys` keeps the thumbprints.
+/// Forgets devices that were deregistered or rejected. Their rows keep the ids, and `keys` keeps the thumbprints.
 struct PostgreSQLEndedDeviceStore: EndedDeviceStore {
     let database: StoreDatabase
 

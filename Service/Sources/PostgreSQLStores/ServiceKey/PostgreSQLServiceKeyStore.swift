@@ -65,8 +65,8 @@ struct PostgreSQLServiceKeyStore: ServiceKeyStore {
         guard try held(connection).first == key.text else { throw ServiceKeyCheck.rotatedMeanwhile }
     }
 
-    /// Throws unless this key is one of the database's. The keys cannot change until the transaction ends. After a rotation,
-    /// values sealed with another key could not be opened.
+    /// Throws unless the database lists this key. The keys cannot change until the transaction ends. After a rotation, values
+    /// sealed with another key could not be opened.
     static func check(_ key: ServiceKeyCheck, isListedIn connection: isolated Connection) throws(StoreError) {
         guard try held(connection).contains(key.text) else {
             throw StoreError(.unavailable, "the service key was rotated, and this node does not have the new one")

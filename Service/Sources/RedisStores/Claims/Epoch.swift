@@ -69,8 +69,8 @@ struct Epoch: Sendable, Hashable {
             let end = words[2].text
         else { return nil }
         var losses: [ClosedRange<Int64>] = []
-        // The script keeps at most `maximumLosses` readings. Refuse more: the time to join the intervals around them grows with
-        // the square of their number.
+        // The script keeps at most `maximumLosses` readings. Refuse an answer with more readings, because the time to join the
+        // intervals around them grows with the square of their number.
         for word in text.split(separator: ",") {
             let ends = word.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false).map { Int64($0) }
             guard losses.count < Self.maximumLosses, let first = ends[0], let last = ends[ends.count - 1],

@@ -19,7 +19,7 @@ enum ConnectionFailure {
         }
     }
 
-    /// Describes a failure by what BoringSSL's text names. The text itself has the place in BoringSSL's sources.
+    /// Describes a TLS failure by the error name in BoringSSL's text, which also has a place in BoringSSL's sources.
     private static func tls(_ text: String) -> String {
         let known = [
             ("CERTIFICATE_VERIFY_FAILED", "its certificate comes from an unknown authority, or has expired"),

@@ -3,7 +3,7 @@ internal import RESP
 
 /// The slots that a node of a Cluster gives away or imports. Keys of such a slot may be at either of two nodes.
 enum MovingSlots {
-    /// Reads them on a connection.
+    /// Reads the slots on a connection to the node.
     static func read(on connection: RedisConnection) async throws(StoreError) -> Set<Int> {
         let replies = try await connection.require([RESPCommand("CLUSTER", "NODES")], isBounded: false)
         guard let text = replies.first?.text, let slots = slots(in: text) else {

@@ -35,7 +35,7 @@ final class RedisConnection: Sendable {
         }
     }
 
-    /// The number of a call, once it has one.
+    /// The number of a call; 0 until the call is sent.
     private final class Ticket: Sendable {
         let number = Atomic<UInt64>(0)
     }

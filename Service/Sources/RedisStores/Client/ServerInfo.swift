@@ -4,8 +4,8 @@ internal import RESP
 
 /// The properties that a server reports in `INFO` and `TIME`, and a node of a Cluster also in `CLUSTER NODES`.
 struct ServerInfo: Sendable {
-    /// Identifies a data set: the process, its time as a master, and the number of evicted keys. If one of them changes, claims
-    /// may be missing.
+    /// Identifies a data set: the process, its period as a master (the replication id), and the number of evicted keys. If one of
+    /// them changes, claims may be missing.
     struct Identity: Sendable, Hashable {
         var runID: String
         var replicationID: String

@@ -3,8 +3,8 @@ public import AuthService
 internal import RESP
 
 extension RedisStores {
-    /// The newest primary of PostgreSQL that the nodes at this Redis use; nil: they have named none, or Redis does not say it in time.
-    /// A command has seen no failover itself. Each answer of Redis may take a second.
+    /// The newest primary of PostgreSQL that the nodes at this Redis use; nil: no node recorded one, or Redis does not answer in
+    /// time. A command needs this, because it has not seen a failover itself. Each answer of Redis may take a second.
     ///
     /// - Parameter url: as for `connect`.
     public static func newestPrimary(_ url: String) async -> PrimaryPlace? {

@@ -20,7 +20,7 @@ struct Placement: Sendable {
     var sentinels: (answering: Int, all: Int)?
 }
 
-/// One server at one address. A new connection shows where the address currently leads.
+/// One server at one address. Each placement opens a new connection, because the address may lead to another process now.
 struct SingleServer: Authority {
     let endpoint: RedisURL.Endpoint
     let settings: ConnectionSettings
@@ -83,8 +83,8 @@ actor QueryConnections {
 
 /// The master that a majority of the Sentinels names.
 ///
-/// A listed address may lead to different processes over time. So votes are counted by process, by the Sentinels' ids. The
-/// majority is of the list, or of all known Sentinels if they are more.
+/// A listed address may lead to different processes over time. So votes are counted by process, which the Sentinel's id identifies.
+/// A majority of the listed Sentinels is needed, or of all known Sentinels if those are more.
 struct Sentinels: Authority {
     let endpoints: [RedisURL.Endpoint]
     let master: String
@@ -258,7 +258,7 @@ final class ClusterMap: Authority {
         return Array(largest.masters)
     }
 
-    /// The views of these nodes. Adds the reasons of those that give none to `problems`.
+    /// The views of these nodes. If a node does not answer, adds the reason to `problems`.
     private func ask(
         _ endpoints: [RedisURL.Endpoint], _ problems: inout Set<String>
     ) async -> [RedisURL.Endpoint: View] {

@@ -3,7 +3,7 @@
 struct DistrustedEpochs: Sendable {
     /// The partitions that each server gave away or imported when it was asked last. They are not used.
     private var moving: [RedisURL.Endpoint: Set<Int>] = [:]
-    /// When this node last saw the cause. Before the partition is used again, an epoch that began earlier must end.
+    /// When this node last saw the move or the evicting policy. Before the partition is used again, an earlier epoch must end.
     private var seen: [Int: ContinuousClock.Instant] = [:]
 
     mutating func insert(_ partition: Int) { seen[partition] = .now }
@@ -16,7 +16,7 @@ struct DistrustedEpochs: Sendable {
 
     func isMoving(_ partition: Int) -> Bool { moving.values.contains { $0.contains(partition) } }
 
-    /// When this node last saw the cause; nil: the epoch is trusted.
+    /// When this node last saw the move or the evicting policy; nil: the epoch is trusted.
     subscript(partition: Int) -> ContinuousClock.Instant? { seen[partition] }
 
     /// The epoch has ended, if it began before this instant.
@@ -24,6 +24,6 @@ struct DistrustedEpochs: Sendable {
         if seen[partition] == instant { seen[partition] = nil }
     }
 
-    /// Forgets what other servers reported.
+    /// Keeps the reports of the servers that are used, and forgets all others.
     mutating func keepReports(of isUsed: (RedisURL.Endpoint) -> Bool) { moving = moving.filter { isUsed($0.key) } }
 }

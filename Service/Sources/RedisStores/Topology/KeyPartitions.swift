@@ -10,7 +10,7 @@ struct KeyPartitions: Sendable {
     struct Keys: Sendable {
         let prefix: String
         let epoch: String
-        /// The id of the claims' history under which nodes use the server now.
+        /// The key with the id of the claims' history under which nodes use the server now.
         let holder: String
         let claims: String
         let challenges: String

@@ -2,14 +2,14 @@ internal import AuthService
 internal import Bytes
 internal import RESP
 
-/// Which deployment uses a server.
+/// Records which deployment uses a server.
 extension Router {
-    /// The seconds for which a server is in use after the last round of a node that used it. Fewer than a starting node waits.
+    /// The seconds for which a server is treated as in use after a node's last round. A starting node waits longer.
     private static let holdTime = 8
 
     /// Names a new id of the claims' history, unless nodes of another PostgreSQL database use a server. Otherwise the two
-    /// deployments would take the server from each other about once a second, and refuse all requests. The one that came first
-    /// keeps it.
+    /// deployments would take the server from each other about once a second, and refuse all requests. The deployment that came
+    /// first keeps the server.
     func renew(
         _ history: ClaimHistoryID, _ placement: Placement, _ round: Table.Round
     ) async throws(StoreError) -> ClaimHistoryID? {
@@ -18,7 +18,7 @@ extension Router {
             let reply = try await call(
                 RESPCommand(["GET", partitions[partition].holder]), partition, on: session, isBounded: false)
             guard let holder = reply.text, !table.withLock({ $0.isOwn(holder) }) else { continue }
-            // Unless this node has not read a new id of its own PostgreSQL yet.
+            // The holder may be a new id of this node's own PostgreSQL that this node has not read yet.
             guard try await keeper.isCurrent(history) else { return nil }
             throw StoreError(
                 .unavailable,
@@ -29,8 +29,8 @@ extension Router {
         return try await keeper.renew(history)
     }
 
-    /// Notes at each server that this round confirmed which history its nodes use. Only `renew` reads this, so a write that fails
-    /// changes nothing here.
+    /// Records the history that this node uses, at each server that this round confirmed. Only `renew` reads the record, so a write
+    /// that fails changes nothing here.
     func hold(_ placement: Placement, _ round: Table.Round) {
         for (partition, session) in table.withLock({ $0.firstPartitions(placement, round) }) {
             guard let id = round.routes[partition]?.history?.text else { continue }

@@ -97,9 +97,9 @@ extension Router {
 
     /// Notes a server's size, and compares its clock with earlier readings and with this node's clock.
     ///
-    /// While the server's clock is ahead, Redis may remove valid claims, and a partition that gets no claim in that time keeps no
-    /// trace of it. So if the clock may have jumped ahead, the reading is first recorded in the epochs of all partitions of the
-    /// server.
+    /// While the server's clock is ahead, Redis may remove valid claims, and a partition that gets no claim in that time has no
+    /// record of the wrong clock. So if the clock may have jumped ahead, the reading is first recorded in the epochs of all
+    /// partitions of the server.
     private func watch(
         _ serverInfo: ServerInfo, asked: ContinuousClock.Instant, on session: ServerSession, _ placement: Placement
     ) async throws(StoreError) {
@@ -108,14 +108,14 @@ extension Router {
         let affected = table.withLock { table -> [Int]? in
             table.measured(endpoint, size)
             let affected = table.partitions(of: endpoint, in: placement)
-            // It may have evicted claims, and an operator may reset its count of evicted keys before it is used again.
+            // The server may have evicted claims, and an operator may reset its count of evicted keys before it is used again.
             if serverInfo.evicts { for partition in affected { table.distrust(partition) } }
             let slots = serverInfo.movingSlots
             let moving = slots.isEmpty ? [] : partitions.slots.indices.filter { slots.contains(partitions.slots[$0]) }
             table.reported(Set(moving), movingAt: endpoint)
             let mustRecord = table.clocks.read(
                 serverInfo, of: endpoint, affected, asked: asked, answered: answered, clockOfNode: now)
-            // A distrusted partition has the reading from `beginEpoch`.
+            // `beginEpoch` records the reading in a distrusted partition.
             return mustRecord ? affected.filter { table.distrusted[$0] == nil } : nil
         }
         guard let affected else { return }
@@ -214,7 +214,7 @@ extension Router {
     /// Confirms the epoch of a partition, or begins a new one if the server's data does not belong to it. `adopted` and `mayName`
     /// are the parameters of `EpochStep.begin`.
     ///
-    /// - Returns: nil if an epoch must begin and may not.
+    /// - Returns: nil if an epoch must begin and `mayName` is false.
     private func epoch(
         _ partition: Int, _ session: ServerSession, _ identity: ServerInfo.Identity,
         adopting adopted: ServerInfo.Identity?, _ history: ClaimHistoryID?, _ primary: PrimaryPlace?,

@@ -4,7 +4,7 @@ internal import RESP
 
 /// Records the unclaimed ends of epochs that began after a loss. `SecondClaim` explains why no request is accepted twice.
 extension Router {
-    /// Shortens the interval of an epoch that just began under a new id.
+    /// Shortens the refused interval of an epoch that just began under a new id.
     ///
     /// This needs two facts. First, no lost claim was made under the new id: only this process knew the id before, so only this
     /// epoch has it. Second, no lost claim was made under a later id: PostgreSQL still names this id after the epoch began. A
@@ -80,12 +80,12 @@ extension Router {
 }
 
 extension RoutingTable {
-    /// Finds the parts of a Cluster that refuse requests dated now because of a loss without an unclaimed end. An earlier round
-    /// must have found the epoch of the part. The round that begins an epoch may have asked for the masters long before: a
-    /// replica can be promoted while the masters still name another server.
+    /// Finds the partitions of a Cluster that refuse requests dated now because of a loss without an unclaimed end. An earlier
+    /// round must have found the epoch of the partition. The round that begins an epoch may have asked for the masters long before:
+    /// a replica can be promoted while the masters still name another server.
     ///
-    /// Call this before the round is published. If an epoch of a checked server could not be confirmed, this finds no parts: the
-    /// server may have an older timeline of PostgreSQL than this node, and another node may still make claims there and use the
+    /// Call this before the round is published. If an epoch of a checked server could not be confirmed, this finds no partitions:
+    /// the server may have an older timeline of PostgreSQL than this node, and another node may still make claims there and use the
     /// former primary.
     mutating func findUnshortened(in round: Round, at now: UnixTime) {
         unshortened = []

@@ -49,9 +49,9 @@ extension RoutingTable {
 
         /// The kind of id that the `lacking` partitions get for their next epoch; nil: no partition needs an id.
         ///
-        /// A new id after each loss separates the claims that may be lost from later ones (`SecondClaim`). If a part of a Cluster
-        /// already has the id, the other parts may get it. If no partition has the id, this Redis may not be the keeper, so it
-        /// gets a new id, which only this process knows. Two servers with one id would accept a request twice.
+        /// A new id after each loss separates the claims that may be lost from later ones (`SecondClaim`). If a partition of a
+        /// Cluster already has the id, the other partitions may get it. If no partition has the id, this Redis may not be the
+        /// keeper, so it gets a new id, which only this process knows. Two servers with one id would accept a request twice.
         var naming: Naming? {
             lacking.isEmpty ? nil : routes.contains { $0 != nil } ? .sameID : .newID
         }
@@ -71,11 +71,11 @@ extension RoutingTable {
 
     /// The step of a round for the epoch of a partition.
     enum EpochStep: Sendable {
-        /// Nothing: the claims themselves confirm it.
+        /// Do nothing, because each claim confirms the epoch.
         case keep(Route)
-        /// Compare it with the one in Redis. If they differ, begin as in `begin(adopting: identity, mayName: false)`.
+        /// Compare the epoch with the one in Redis. If they differ, begin as in `begin(adopting: identity, mayName: false)`.
         case confirm(Route)
-        /// Confirm it. If the server's data does not belong to it, begin the next epoch if that is allowed.
+        /// Confirm the epoch. If the server's data does not belong to it, begin the next epoch if that is allowed.
         ///
         /// - Parameters:
         ///   - adopting: the identity that the server had before, if this node used it without interruption since.
@@ -90,7 +90,7 @@ extension RoutingTable {
     /// former primary alone.
     ///
     /// - Parameter naming: the partitions to look up, which may begin an epoch under the id of `history`; nil: all partitions are
-    ///   looked up, and none may begin one under it.
+    ///   looked up, and none may begin an epoch under this id.
     /// - Returns: the steps. `primary` is set only for the first partition of each server.
     func epochSteps(
         _ placement: Placement, _ round: Round, _ history: ClaimHistoryID?, naming: Set<Int>?, at now: UnixTime
@@ -150,8 +150,8 @@ enum EpochAnswer: Sendable, Hashable {
     case lacksID
     /// Another node uses a newer timeline of PostgreSQL.
     case newerTimeline(Int64)
-    /// Redis has another timeline, and the node's timeline would replace it. The node must settle its PostgreSQL, and then name
-    /// this time.
+    /// Redis has another timeline, and the node's timeline would replace it. The node must settle its PostgreSQL, and then call the
+    /// script again with this time.
     case unsettledTimeline(at: Int64)
 
     /// Reads the script's reply; nil if the epoch in Redis is damaged.

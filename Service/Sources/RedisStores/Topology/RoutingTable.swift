@@ -44,7 +44,7 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
     private var lastProcesses: [String?]
     /// Servers that were replaced since the start, by another one or by a restart.
     private(set) var failovers: UInt64 = 0
-    /// The parts of a Cluster whose losses can be shortened, as found by the last round.
+    /// The partitions of a Cluster whose losses can be shortened, as found by the last round.
     var unshortened: [(partition: Int, route: Route)] = []
     /// The keys and the memory of each server in use.
     private(set) var sizes: [RedisURL.Endpoint: ServerInfo.Size] = [:]
@@ -92,8 +92,8 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
     ///
     /// - Parameter current: the current history of claims.
     /// - Returns: also the reading of PostgreSQL's clock that decides which claims are second claims. This node took the reading
-    ///   before it asked for the masters. At a server that was replaced, the node may claim only under the lease that it got then
-    ///   (`SecondClaim`).
+    ///   before it asked for the masters. If the server was replaced since, the node may claim there only until the lease of that
+    ///   time ends (`SecondClaim`).
     /// - Throws: the reason if no session may be used now.
     func route(
         _ partition: Int, _ current: ClaimHistoryID?, at now: ContinuousClock.Instant

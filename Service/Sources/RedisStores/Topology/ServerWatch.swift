@@ -3,9 +3,9 @@ internal import AuthService
 
 /// A server process's wall clock, compared with a monotonic clock.
 ///
-/// While the clock of Redis is ahead, Redis removes claims that are still live. If the clock comes back before a claim is made
-/// in a partition, the partition does not show it. So a node that sees the clock ahead records the reading in every partition,
-/// repeatedly, for as long as earlier claims may be live.
+/// While the clock of Redis is ahead, Redis removes claims that are still live. If the clock comes back before a claim is made in a
+/// partition, the partition's epoch does not show the jump. So a node that sees the clock ahead records the reading in every
+/// partition, repeatedly, for as long as earlier claims may be live.
 struct ServerWatch: Sendable {
     let runID: String
     /// The smallest observed lead of the server's clock over the monotonic time since `base`. Measured anew after each gain.
@@ -15,7 +15,7 @@ struct ServerWatch: Sendable {
     private var suspectedUntil: ContinuousClock.Instant?
     private var recordedAt: ContinuousClock.Instant?
 
-    /// The gain of the server's clock on the monotonic clock that makes it suspect.
+    /// If the server's clock gains more than this on the monotonic clock, it is suspect.
     private static let tolerance: Duration = .seconds(ClockHistory.tolerance)
     /// How long a clock stays suspect: as long as a claim from before the jump may be live, even if its request was dated ahead.
     private static let suspicion: Duration = .seconds(ReplayClaim.longestLife)

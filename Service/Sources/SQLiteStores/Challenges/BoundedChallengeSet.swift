@@ -12,8 +12,8 @@ struct BoundedChallengeSet {
 
     private let maximum: Int
     private var entries: [[UInt8]: Entry] = [:]
-    /// The challenge of each number. New challenges get larger numbers, so counting up from the previous oldest number finds the
-    /// next one.
+    /// The challenge of each number. New challenges get larger numbers, so counting up from the number of the oldest challenge
+    /// finds the next oldest.
     private var byNumber: [UInt64: [UInt8]] = [:]
     private var oldest: UInt64 = 0
     private var next: UInt64 = 0

@@ -15,7 +15,7 @@ struct BootIdentity: Sendable, Hashable {
     }
 
     /// This boot. If the system has no boot id, each call returns a new identity. Then a journal that was not sealed is treated as
-    /// after a loss of power.
+    /// if the machine had lost its power.
     static var current: BootIdentity { BootIdentity(systemText ?? "unknown \(UUID())") }
 
     static func == (left: BootIdentity, right: BootIdentity) -> Bool { left.words == right.words }

@@ -17,7 +17,7 @@ final class JournalFile: @unchecked Sendable {
     static func locked(_ path: String, marking: Bool = true) throws(SystemError) -> JournalFile? {
         let file = try JournalFile(descriptor: Foundation.open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0o600))
         guard flock(file.descriptor, LOCK_EX | LOCK_NB) == 0 else {
-            // A file system may have no locks.
+            // Throw any other error: the file system may not support locks.
             guard errno == EWOULDBLOCK || errno == EINTR else { throw .current }
             return nil
         }

@@ -71,7 +71,8 @@ struct JournalLedger {
     ) -> Result<ClaimOutcome, StoreError>? {
         let now = request.now.seconds
         if closed == nil { read(now, monotonic) }
-        // The claims of the first call may not be on the disk yet. So return nil: the answer waits for them if it must.
+        // An earlier call with this tag made the claims, and they may not be on the disk yet. Return nil, so that the answer waits
+        // for the disk if it must.
         if let tag = request.tag, holds(tag, now: request.now) { return closed.map { .failure($0) } }
         if let refusal = history.refusal(
             timestamp: request.timestamp, expiresAt: request.expiresAt, now: request.now,
@@ -181,7 +182,7 @@ struct JournalLedger {
     }
 
     /// Records the losses and the purged expiry. Recovery adds up all recorded losses, and uses the last purged expiry. The purged
-    /// expiry comes last: a segment without it was never used.
+    /// expiry comes last: without it, a segment lacks some of its first records.
     private mutating func writeHistory() {
         for interval in history.loss.intervals { segment.append(.loss(interval)) }
         segment.append(.purged(to: history.purgedTo, restoredAt: history.restoredAt))

@@ -1,6 +1,6 @@
 /// Counts live claims by the minute of their expiry.
 ///
-/// It keeps past minutes for a while: if the clock was ahead, their claims are live again.
+/// It keeps past minutes for a while: once a clock that was ahead is corrected, their claims are live again.
 struct LiveClaimCounter {
     /// The number of claims that are live in the minute of the last call of `advance`.
     private(set) var live = 0

@@ -41,7 +41,7 @@ struct JournalContents {
         case boot(BootIdentity)
     }
 
-    /// Adds a reading of a segment. The journal already records what it reveals about earlier readings.
+    /// Adds a reading of a segment. The losses that followed from it are in the journal too, so this adds no loss.
     mutating func recall(_ wall: Int64, monotonic: Int64, boot: BootIdentity, version: UInt64) {
         let (source, monotonic) = version == 1 ? (.none, wall) : (Source.boot(boot), monotonic)
         measure(from: source, monotonic)

@@ -8,7 +8,7 @@ extension SQLiteStores {
     /// It blocks its thread, and the visitor may block it too. No service may use the file: the caller holds its lock
     /// (`SQLiteServiceLock`).
     ///
-    /// - Throws: `StoreError` if the database cannot be read or a column of a row has another type, and errors of the visitor.
+    /// - Throws: `StoreError` if the database cannot be read or a column has an unexpected type, and errors of the visitor.
     public func export(_ visit: (StoredTable, [StoredTable.Cell]) throws -> Void) throws {
         try database.excludingWriters { try $0.export(visit) }
     }

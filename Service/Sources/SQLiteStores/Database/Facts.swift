@@ -6,7 +6,8 @@ extension StoreDatabase {
     /// The value that older versions wrote: it only states that there was a journal.
     private static let kept = "kept"
 
-    /// The recorded state of the claim journal next to this file. If the journal is missing or older than that, claims were lost.
+    /// The recorded state of the claim journal next to this file. If the journal is missing or its state is older, claims were
+    /// lost.
     func journalExpectation() throws(StoreOpenError) -> JournalExpectation {
         let text = try writeNow { database in
             try String.fetchOne(database, sql: "SELECT value FROM facts WHERE name = ?", arguments: [Self.journal])

@@ -5,7 +5,7 @@ internal import Foundation
 /// Asks the file system for its free bytes, on a separate thread and with a deadline.
 ///
 /// A file system that hangs, such as a network mount whose server is gone, blocks the thread that asks it. So at most one such
-/// thread exists, and further callers wait for its answer. The threads for deadlines stay free.
+/// thread exists, and further callers wait for its answer. The threads that enforce the deadlines are never blocked.
 final class FreeSpace: Sendable {
     private typealias Waiter = OnceValue<Result<Int64?, StoreError>>
 

@@ -45,7 +45,7 @@ extension SQLiteStores {
     /// The suffixes of the files next to a database that SQLite would apply to a new file of that name.
     private static let logs = ["-wal", "-shm", "-journal"]
 
-    /// Throws if there is a database or a part of one at the path, or a service that uses it.
+    /// Throws if the database or one of its logs exists at the path, or if a service uses the database.
     package static func requireNew(_ path: String) throws(StoreOpenError) {
         // Check this first: the logs of a missing file may contain changes of a running service.
         guard !isServed(path) else { throw StoreOpenError(.inUse, "A service uses \(path). Stop it first.") }

@@ -53,7 +53,7 @@ public struct SQLiteServiceLock: ServiceLock {
         defer { close(folder) }
         let lock = openat(folder, "lock", O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard lock >= 0 else {
-            // A starting service created it meanwhile.
+            // A starting service created the lock file meanwhile.
             guard errno == EEXIST else { throw .current }
             return
         }

@@ -1,6 +1,6 @@
 extension Schema {
-    /// The number of devices of an app with a status. Triggers maintain it, because counting a million rows takes 0.1 s. A
-    /// number may be 0.
+    /// The number of devices for each app and status. Triggers maintain it, because counting a million rows takes 0.1 s. A number
+    /// may be 0.
     static let deviceCounts = """
         CREATE TABLE device_counts (
           app_id TEXT NOT NULL,

@@ -1,6 +1,6 @@
 internal import GRDB
 
-/// The tables. A released migration never changes: the next version adds one.
+/// The tables. A released migration never changes: a later version adds another migration.
 enum Schema {
     /// The application id, "SyAu" in ASCII, by which the program `file` and this code recognize the service's databases.
     static let applicationID: Int32 = 0x5379_4175

@@ -47,8 +47,8 @@ final class StoreDatabase: Sendable {
         _ body: @escaping @Sendable (Database) throws -> Value
     ) async throws(StoreError) -> Value {
         try await observer.observing(.read) { [pool, deadline] () async throws(StoreError) in
-            // GRDB interrupts the running statement of a cancelled task, and begins no further one. A statement that is just about
-            // to run misses the interrupt, so SQLite asks for it again and again.
+            // GRDB interrupts the running statement of a cancelled task, and begins no further statement. But a statement that is
+            // just about to run misses the interrupt. So the statement also checks for the cancellation while it runs.
             let reading = Task {
                 try await pool.read { database in
                     sqlite3_progress_handler(database.sqliteConnection, 10_000, { _ in Task.isCancelled ? 1 : 0 }, nil)

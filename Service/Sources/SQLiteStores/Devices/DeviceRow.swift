@@ -3,7 +3,7 @@ internal import AuthService
 internal import GRDB
 
 extension AppAttestKeyState {
-    /// The values of evidence, in the order of `columns`.
+    /// The values of the state of an App Attest key, in the order of `columns`.
     static func arguments(_ evidence: AppAttestKeyState?) -> StatementArguments {
         guard let evidence else {
             return StatementArguments([(any DatabaseValueConvertible)?](repeating: nil, count: columns.count - 1)) + [0]

@@ -2,11 +2,11 @@ internal import AuthContract
 internal import AuthService
 internal import GRDB
 
-/// Forgets ended devices: their rows keep the ids, and `keys` keeps the thumbprints.
+/// Forgets devices that were deregistered or rejected. Their rows keep the ids, and `keys` keeps the thumbprints.
 struct SQLiteEndedDeviceStore: EndedDeviceStore {
     let database: StoreDatabase
 
-    /// The migration's columns and index. The migration changes no row: `forgetDevices` dates devices that ended earlier.
+    /// The migration's columns and index. The migration changes no row: `forgetDevices` sets `ended_at` of older devices.
     static let schema = """
         ALTER TABLE devices ADD COLUMN ended_at INTEGER;
         ALTER TABLE devices ADD COLUMN forgotten INTEGER NOT NULL DEFAULT 0;

@@ -32,7 +32,7 @@ struct SQLiteHistoryStore: VerdictHistoryStore {
 
     func sums(_ query: VerdictQuery) async throws(StoreError) -> [VerdictSum] {
         let apps = query.apps.map { JSONValue.array($0.map { .string($0.text) }).text() }
-        // SQLite sorts the rows to group them: the fewer columns, the quicker.
+        // SQLite sorts the rows to group them, which is faster with fewer columns.
         let groups = ["at - at % ?1 AS slot"] + Member.allCases.filter(query.groups.contains).map(\.rawValue)
         let texts = Member.allCases.filter { query.only[$0] != nil }
         let sql = """
