@@ -22,18 +22,18 @@ let package = Package(
     ],
     targets: [
         .target(name: "CAllocations"),
-        // In process: Checks/benchmarks/run.
+        // For Checks/benchmarks/run, which measures in process.
         .executableTarget(name: "Benchmarks", dependencies: house + [crypto, "CAllocations"], swiftSettings: settings),
-        // Over HTTP: Checks/benchmarks/http.
+        // For Checks/benchmarks/http.
         .executableTarget(name: "SignedTraffic", dependencies: house + [crypto], swiftSettings: settings),
-        // Redis: Checks/benchmarks/redis.
+        // For Checks/benchmarks/redis.
         .executableTarget(
             name: "RedisTraffic",
             dependencies: [
                 .product(name: "AuthContract", package: "synheart-auth"),
                 .product(name: "AuthService", package: "Service"), .product(name: "RedisStores", package: "Service"),
             ], swiftSettings: settings),
-        // PostgreSQL: Checks/benchmarks/postgresql.
+        // For Checks/benchmarks/postgresql.
         .executableTarget(
             name: "PostgreSQLTraffic",
             dependencies: [
@@ -45,14 +45,14 @@ let package = Package(
         .executableTarget(
             name: "BareHandler", dependencies: [crypto, .product(name: "Hummingbird", package: "hummingbird")],
             swiftSettings: settings),
-        // What the SDK adds to an app: Checks/benchmarks/size.
+        // For Checks/benchmarks/size, which measures how many bytes the SDK adds to an app.
         .target(name: "PlainApp", dependencies: [crypto], swiftSettings: settings),
         .executableTarget(name: "SizeWithoutSDK", dependencies: ["PlainApp"], swiftSettings: settings),
         .executableTarget(
             name: "SizeWithSDK",
             dependencies: ["PlainApp", .product(name: "SynheartAuth", package: "synheart-auth")],
             swiftSettings: settings),
-        // How much later the first signature of an app is made: Checks/benchmarks/startup.
+        // For Checks/benchmarks/startup, which measures how much the SDK delays an app's first signature.
         .executableTarget(name: "StartUpWithoutSDK", dependencies: [crypto], swiftSettings: settings),
         .executableTarget(
             name: "StartUpWithSDK", dependencies: [.product(name: "SynheartAuth", package: "synheart-auth")],

@@ -158,7 +158,7 @@ def page(every, text):
 
 
 def beside(end, one):
-    """The x position of a bar's figure: behind the bar, and behind the peer's line if it would cross that line."""
+    """The x position of the text beside a bar: right of the bar, and right of the peer's line if the text would cross that line."""
     return (one if one and end < one < end + 80 else end) + 6
 
 

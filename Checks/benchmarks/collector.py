@@ -17,7 +17,7 @@ class Collector(http.server.BaseHTTPRequestHandler):
         self.wfile.write(b"{}")
 
     def log_message(self, *_):
-        """Says nothing."""
+        """Logs nothing."""
 
 
 server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Collector)

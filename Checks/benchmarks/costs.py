@@ -11,7 +11,7 @@ from load import HERE, Processes, Service, ready, wrk
 # The mangled name of a function of the service: module and type, each after its length. The modules of JSON and of bytes are left
 # out, because their time belongs to their callers.
 OURS = re.compile(r"^\$s(?:\d+\w*?Stores|10AuthServer|11AuthService|20AttestationProviders|12Verification|\d+synheart\w*?)(\d+[A-Z]\w*)")
-# How the types of each part begin.
+# For each part, a pattern of the mangled names of its types.
 PARTS = [(name, re.compile(pattern)) for name, pattern in [
     ("logs", r"10RequestLogV|14JSONLogHandlerV|9LogWriterC|7LogTextO|12AuditHeadLog"),
     ("metrics", r"13ServerMetricsV|15MetricsRegistryC|13VerdictCountsC|14EventLoopDelay|14ProcessMetrics|13StoreObserver"),

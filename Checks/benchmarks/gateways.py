@@ -31,7 +31,7 @@ http {
     server { listen 127.0.0.1:%d; location / { return 200 "hello"; } }
 }
 """
-# For each gateway: a pattern in its file, and the text in place of it, which does not ask the service.
+# For each gateway: a pattern in its file, and the text that replaces the match. With it, the gateway does not ask the service.
 ALONE = {
     "nginx": (re.escape("proxy_pass http://127.0.0.2:${LISTEN_PORT};"), "proxy_pass http://backend;"),
     "caddy": (r"route \{.*\}", "reverse_proxy http://${BACKEND_HOST}:${BACKEND_PORT} {\n\t\timport once\n\t}\n}"),
@@ -71,7 +71,7 @@ class Bench:
 
     @contextlib.contextmanager
     def way(self, name, asks):
-        """Starts a way to the backend. Yields its URL and its process; no process for the backend itself."""
+        """Starts a gateway. Yields its URL and its process. The name `backend` is the backend itself, without a process."""
         if name == "backend":
             yield f"http://127.0.0.1:{self.backend}", None
         elif name == "proxy":
@@ -93,10 +93,10 @@ class Bench:
                 yield f"http://127.0.0.1:{port}", made.process
 
     def take(self, name, asks, connections):
-        """One turn of a way: its figures, and the processor time of each request in us."""
+        """Measures one turn of a gateway. Returns its figures, and the processor time of each request in us."""
         seconds, key = self.options.seconds, (name, asks, connections)
-        # When no requests are left, wrk repeats the last one. The service refuses the copy; a way that does not ask the
-        # service passes it.
+        # When no requests are left, wrk repeats the last one. The service refuses the copy. A gateway that does not ask the
+        # service forwards it.
         count = int(2 * seconds * (self.most.get(key, 4000 if connections == 1 else 12000))) if asks else 100
         traffic = self.service.sign(2 * count if connections == 1 else count)
         with self.way(name, asks) as (url, process):

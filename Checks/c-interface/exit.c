@@ -1,4 +1,4 @@
-/* A process that exits while an exchange over TLS may still run: OpenSSL's own exit handler must not pull the rug from under it.
+/* A process that exits while an exchange over TLS may still run. OpenSSL's exit handler must not free what the exchange uses.
  *
  *     exit SERVICE DIRECTORY HTTPS-ORIGIN MILLISECONDS
  *

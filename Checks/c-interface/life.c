@@ -1,4 +1,4 @@
-/* Every function of the C interface, its errors included, several times over: for tools that watch memory.
+/* Calls every function of the C interface several times, also with errors, under tools that find memory errors.
  *
  *     life PORT DIRECTORY
  *
@@ -176,7 +176,7 @@ static void release(void *user) {
     free(memory);
 }
 
-/* ---------------------------------------------------------------- the faces */
+/* ---------------------------------------------------------------- the runtime's interface, and the SDK's */
 
 static void native_face(void) {
     char *text;
@@ -213,7 +213,7 @@ static void succeeds(int32_t status, char **result, const char *part, int line) 
 }
 #define SUCCEEDS(call, part) succeeds(call, &result, part, __LINE__)
 
-/* Work that an operation started may hold the host for a moment longer. */
+/* Work that an operation started may use the host for a moment longer. */
 static void expect_released(atomic_int *released) {
     for (int i = 0; i < 10000 && *released == 0; i++) usleep(1000);
     EXPECT(*released == 1);
@@ -236,13 +236,13 @@ static void sends(synheart_auth *auth, const char *url, const char *directory) {
     FAILS(synheart_auth_send(auth, APP, &request, &result, &answer, &count), SYNHEART_AUTH_ANSWER_TOO_LARGE);
     EXPECT(!answer && !count);
 
-    /* No call signs under another scheme than the rest. */
+    /* A request cannot use another scheme than its instance. */
     request.scheme = 2;
     FAILS(synheart_auth_sign(auth, APP, &request, &result), SYNHEART_AUTH_SIGNING_FAILED);
     FAILS(synheart_auth_use_scheme(auth, 3, &result), SYNHEART_AUTH_INVALID_ARGUMENT);
     FAILS(synheart_auth_use_scheme(NULL, 2, &result), SYNHEART_AUTH_INVALID_ARGUMENT);
     SUCCEEDS(synheart_auth_use_scheme(auth, 2, &result), "{}");
-    /* RFC 9421. The bytes sent are the bytes signed, also for a file. */
+    /* RFC 9421. The bytes that are sent are those that were signed, also if they are in a file. */
     snprintf(file, sizeof(file), "%s.body", directory);
     FILE *stream = fopen(file, "wb");
     EXPECT(stream && fwrite(data, 1, 3, stream) == 3 && !fclose(stream));
@@ -259,7 +259,7 @@ static void sends(synheart_auth *auth, const char *url, const char *directory) {
     SUCCEEDS(synheart_auth_send(auth, APP, &request, &result, &answer, &count), "\"status\":200");
     EXPECT(!answer && !count);
 
-    /* Other origins only after a call has allowed them. */
+    /* A request to another origin is signed only after a call has allowed that origin. */
     request.url = "http://127.0.0.1:1/v1";
     FAILS(synheart_auth_sign(auth, APP, &request, &result), SYNHEART_AUTH_SIGNING_FAILED);
     SUCCEEDS(synheart_auth_allow_origin(auth, "http://127.0.0.1:1", &result), "{}");
@@ -340,7 +340,7 @@ static void whole_sdk(const char *url, const char *directory) {
     FAILS(synheart_auth_device_token(auth, APP, "\xff", &result), SYNHEART_AUTH_INVALID_ARGUMENT);
     SUCCEEDS(synheart_auth_maintain(auth, APP, &result), "{}");
     sends(auth, url, directory);
-    /* The device has signed under scheme 2. */
+    /* The device has signed under scheme 2, so it no longer signs under scheme 1. */
     FAILS(synheart_auth_sign_request(auth, APP, "GET", "/", NULL, 0, &result), SYNHEART_AUTH_SIGNING_FAILED);
     char anywhere[64];
     snprintf(anywhere, sizeof(anywhere), "%s/v1", url);

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Exercises a release build of the shared library: Checks/c-interface/release.sh DIRECTORY, which has it. Programs link against both
-# faces, and Synheart Core's runtime works with a host's keys: a release build has none of its own.
+# Tests a release build of the shared library in DIRECTORY: Checks/c-interface/release.sh DIRECTORY. Programs link against the SDK's
+# and the runtime's functions. Synheart Core's runtime works with a host's keys, because a release build has no software keys.
 set -eu
 cd "$(dirname "$0")/../.."
 work=$(mktemp -d)

@@ -5,7 +5,7 @@ set -eu
 cd "$(dirname "$0")/../.."
 bin=${LIB:-}
 if [ -z "$bin" ]; then
-    # shellcheck disable=SC2086 # words, as meant
+    # shellcheck disable=SC2086 # split into words on purpose
     swift build ${BUILD_OPTIONS:-} --product SynheartAuthC
     bin=$(swift build --show-bin-path)
 fi

@@ -1,5 +1,5 @@
-/* Behaves as Synheart Core's runtime does: takes the five crypto callbacks from the table, in its order, and the three of the
- * storage by name; opens its storage first, then registers, then signs; and again as the next launch.
+/* Acts like Synheart Core's runtime. It takes the five crypto callbacks from the table, in the table's order, and the three storage
+ * functions by name. It opens its storage, registers and signs. Then it does the same as the next launch.
  *   runtime            over the platform's own parts
  *   runtime host       over a host's parts, installed before the first use */
 #include <stdio.h>
@@ -71,7 +71,7 @@ static int32_t host_remove(void *context, const char *service, const char *key) 
 }
 
 static void launch(const runtime_callbacks *crypto, int isFirst) {
-    /* 1: the storage, before anything else. Absent is NULL. */
+    /* 1: the storage, before anything else. An absent value is NULL. */
     char *secret = synheart_native_secure_load("consent_tokens", "user");
     CHECK(isFirst ? secret == NULL : secret != NULL && strcmp(secret, "v1") == 0);
     free(secret);
@@ -108,7 +108,7 @@ int main(int count, char **arguments) {
     CHECK(sizeof crypto == sizeof(synheart_native_callbacks));
     memcpy(&crypto, synheart_native_callback_table(), sizeof crypto);
     launch(&crypto, 1);
-    /* Used, or installed already. */
+    /* A host cannot be installed after the first use, or after another host. */
     CHECK(synheart_native_install_host(&host) != 0);
     launch(&crypto, 0);
     if (hasHost) {

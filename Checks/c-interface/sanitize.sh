@@ -15,11 +15,11 @@ trap 'kill $service; rm -rf "$work"' EXIT
 case $tool in
 address)
     scratch="--scratch-path .build-asan --sanitize address ${BUILD_OPTIONS:-}"
-    # shellcheck disable=SC2086 # words, as meant
+    # shellcheck disable=SC2086 # split into words on purpose
     swift build $scratch --product SynheartAuthC
     # shellcheck disable=SC2086
     bin=$(swift build $scratch --show-bin-path)
-    # The runtime of the library's own compiler; a distribution's may be another version.
+    # Links the sanitizer's runtime of the library's own compiler. The runtime of a distribution's clang may have another version.
     compiler="$(dirname "$(readlink -f "$(command -v swift)")")/clang -fsanitize=address"
     ;;
 valgrind)
@@ -29,7 +29,7 @@ valgrind)
         swift build ${BUILD_OPTIONS:-} --product SynheartAuthC
         bin=$(swift build --show-bin-path)
     fi
-    # Older valgrinds give up on this compiler's debug information; the symbols' names are enough.
+    # Older versions of valgrind cannot read this compiler's debug information. The names of the symbols are enough.
     mkdir "$work/lib"
     strip --strip-debug -o "$work/lib/libSynheartAuthC.so" "$bin/libSynheartAuthC.so"
     bin=$work/lib
@@ -48,7 +48,7 @@ if [ "$tool" = valgrind ]; then
     valgrind --quiet --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite --show-leak-kinds=definite \
         --num-callers=40 --suppressions=Checks/c-interface/valgrind.supp "$work/life" "$port" "$work/records"
 else
-    # Whole stacks, because only its callers tell a leak in libcurl apart.
+    # Records whole stacks, because a leak in libcurl can be recognized only by its callers.
     ASAN_OPTIONS=detect_leaks=1:fast_unwind_on_malloc=0 LSAN_OPTIONS=suppressions=Checks/c-interface/lsan.supp:print_suppressions=0 \
         "$work/life" "$port" "$work/records"
 fi

@@ -1,4 +1,4 @@
-/* That the header is C, and that a program links and runs: cc smoke.c -lSynheartAuthC. */
+/* Tests that the header is valid C, and that a program links and runs: cc smoke.c -lSynheartAuthC. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -548,7 +548,7 @@ class HostFace(unittest.TestCase):
         self.assertEqual(self.call("set_transport", c.byref(table))[0], 0)
         self.assertEqual(self.call("register_device", APP)[1]["status"], "registered")
         self.assertEqual([url.rsplit("/", 1)[1] for _, url, _ in sent], ["challenge", "register"])
-        # After the callback has returned, nobody waits for its answer.
+        # After the callback has returned, its answer can no longer be set.
         for answer in answers:
             self.assertEqual(lib.synheart_auth_http_answer_set(answer, 200, None, None, i64(0)), 101)
         lib.synheart_auth_free(self.handle)

@@ -71,7 +71,7 @@ class Attacks:
         return self.scene.operator.administer("GET", f"/apps/{APP}/devices/{device}")["status"] != "registered"
 
     def forms_from_elsewhere(self):
-        """The attacker even knows the token of the session."""
+        """Forms on pages of other origins. The attacker even knows the token of the session."""
         path, device, fields = self.device()
         with elsewhere() as (pages, port):
             target = self.origin + path
@@ -166,7 +166,7 @@ class Attacks:
             yield "two cookies of the same name are one session"
 
     def sign_out(self):
-        """Afterwards neither the cookie nor the back button shows a page."""
+        """After the sign-out, neither the old cookie nor the back button shows a page."""
         old = self.session()
         self.window.open(f"{self.origin}/console/devices")
         self.window.open(f"{self.origin}/console/account")

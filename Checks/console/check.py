@@ -70,7 +70,7 @@ class Check:
         self.seen = collections.Counter()
 
     def sign_in(self, window, role):
-        """By keyboard alone: the field already has the focus."""
+        """Signs in with the keyboard only. The field already has the focus."""
         window.open(f"{self.origin}/console")
         # Browsers set the focus when they first draw a page.
         deadline = time.monotonic() + 10
@@ -175,8 +175,8 @@ class Check:
         for path, action, _ in self.forms(found):
             kinds[pattern(action)].append((path, action))
         used = set()
-        # For each part of a path, such as a device id, how scarce its forms are: a kind of form adds 1 / (its number of forms).
-        # The least scarce form is sent first, so that a device that alone has a form of some kind stays undecided for it.
+        # How much each part of a path, such as a device id, is needed: each kind of form adds 1 / (its number of forms). The forms
+        # of the least needed parts are sent first. So a device that has the only form of a kind is still undecided when it is sent.
         need = collections.Counter()
         for places in kinds.values():
             actions = {action for _, action in places}
@@ -232,13 +232,13 @@ class Check:
         answer = self.click(window, "button[name=confirm]")
         if answer["status"] != 412:
             yield f"the change of another person: {answer['status']}"
-        # The mode is this person's change, the name the other's, and the draft has both.
+        # This person changed the mode, the other one changed the name, and the draft has both changes.
         members = "() => [...document.querySelectorAll('.record tbody th')].map((cell) => cell.textContent)"
         draft = "() => JSON.parse(document.querySelector('textarea').value)"
         if sorted(window.run(members)) != ["mode", "name"] or window.run(draft)["mode"] != mode:
             yield f"the members {window.run(members)} differ"
         yield from self.shown(window, answer, "app-conflict")
-        # Both change the name: the person chooses.
+        # Both people change the name, so the person must choose one.
         window.run(f"() => {{ const area = document.querySelector('textarea'); const record = ({draft})(); record.name = 'mine'; "
                    "area.value = JSON.stringify(record); }")
         self.scene.operator.administer("PUT", f"/apps/{APP}", record | {"name": hostile("once more")})
@@ -290,7 +290,7 @@ class Check:
         """No link or button that a role sees is refused, and the role cannot open the pages that it does not see."""
         visitors = {role: self.visitor(role) for role in self.scene.credentials if role != "service"}
         found = {role: walk(visitor) for role, visitor in visitors.items()}
-        # All links first, because forms remove things that others need.
+        # Check the links of all roles before any form, because forms remove things that links of other roles need.
         faults = {role: [*self.links(visitor, found[role], found["admin"])] for role, visitor in visitors.items()}
         # The most powerful role comes last: others could not open what an administrator erased.
         for role, visitor in sorted(visitors.items(), key=lambda item: item[0] == "admin"):
@@ -299,7 +299,7 @@ class Check:
     @staticmethod
     def links(visitor, found, admins):
         for path, answer in found.items():
-            # A form sent without a selection reports that.
+            # A form that is sent without a selection is answered with 400. This is no fault.
             if answer.status >= 400 and (answer.status != 400 or "device=" in path):
                 yield f"{path}: {answer.status}"
         for kind in {pattern(path) for path in admins} - {pattern(path) for path in found}:
@@ -320,7 +320,7 @@ class Check:
     # Commands
 
     def commands(self, answers):
-        """The commands that pages show are commands of the binary: it may fail for lack of a service or a database, not for wrong usage."""
+        """Runs the commands that pages show. The binary may fail for lack of a service or a database, but not for wrong usage."""
         shown = {html.unescape(text) for answer in answers if answer.document
                  for text in re.findall("<code>(synheart-auth [^<]*)</code>", answer.body.decode())}
         # One command of each kind: commands that differ only in ids are one kind.

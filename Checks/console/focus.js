@@ -1,11 +1,11 @@
-// Follows the focus. `start` notes how everything looks without it; `stop` says where it is now, and what is wrong with that.
+// Follows the keyboard focus. `start` notes how elements look without the focus. `stop` returns the faults of the focused element.
 ({
   look(element) {
     const style = getComputedStyle(element);
     return [style.outlineStyle === "none" ? "" : style.outlineStyle + style.outlineWidth + style.outlineColor, style.boxShadow].join();
   },
   start() {
-    // The next Tab goes to the first stop of the page, wherever the focus was.
+    // Makes the next Tab go to the first focusable element of the page, wherever the focus was.
     const first = document.createElement("span");
     first.tabIndex = -1;
     document.body.prepend(first);

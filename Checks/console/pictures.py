@@ -1,6 +1,7 @@
 """Pictures of pages for Console.md, with neutral names. Each is 1440 px wide, at most 900 px high and at most 120 KB.
 
-They are beside the page: DocC finds them anywhere in its catalog, GitHub and Checks/documentation/links.py only by their path.
+They are in the folder of the page. DocC finds them anywhere in its catalog. GitHub and Checks/documentation/links.py find them only
+by their path.
 """
 
 import pathlib

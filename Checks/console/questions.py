@@ -11,7 +11,7 @@ from scene import APP, PILOT
 
 MOST = 3
 COUNT = 10
-# Clicks the first link or button of a text, within the row or item of a list that has another text. Only looks for it unless told to act.
+# Finds the first link or button whose text matches `pattern`, in a table row or list item with the text `beside`. `acts`: clicks it.
 CLICK = r"""(pattern, beside, acts) => {
   const words = (element) => element.textContent.trim().replace(/\s+/g, " ");
   const found = [...document.querySelectorAll("a[href], button")].find((element) => element.checkVisibility({ visibilityProperty: true })
@@ -24,7 +24,7 @@ FILL = """(label, text) => {
   if (field) field.value = text;
   return field !== undefined;
 }"""
-# What a person reads: no options that are not chosen, no closed details, nothing for screen readers alone.
+# The text that a person sees, without unselected options, closed details, and text that is only for screen readers.
 TEXT = r"""() => {
   const isRead = (element) => element.checkVisibility({ visibilityProperty: true }) && !element.closest(".hidden, option, svg");
   const words = [];

@@ -12,7 +12,7 @@ TYPE = """(member, text) => {
   field.value = text;
   field.dispatchEvent(new Event("input", { bubbles: true }));
 }"""
-# Types a value. One that has an invisible character is JSON.
+# Types a value, as JSON if the field is shown as JSON.
 PUT = f"""(member, value) => {{
   const isJSON = "json" in document.getElementById(`member.${{member}}`).dataset;
   ({TYPE})(member, isJSON ? JSON.stringify(value) : value);
@@ -58,7 +58,7 @@ def change(check, window, name):
     signature = before["signature"] | {"token_audiences": [changed["signature.token_audiences"]]}
     if record(check) != before | {"mode": changed["mode"], "name": changed["name"], "signature": signature}:
         yield f"the record is {record(check)}"
-    # A list with such a text is JSON, and is emptied for the next one.
+    # A list with such a text is shown as JSON. It is emptied for the next run.
     window.open(check.origin + PATH)
     if window.run(VALUE, "signature.token_audiences") != [changed["signature.token_audiences"]]:
         yield "the list did not come back as it was"

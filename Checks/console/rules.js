@@ -1,4 +1,4 @@
-// What every page must keep, at the width and in the colour scheme of now. Returns a sentence for each fault.
+// The rules that every page must keep, at the current width and in the current colour scheme. Returns a sentence for each fault.
 () => {
   const faults = [];
   const name = (element) => {
@@ -10,7 +10,7 @@
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
   const isVisible = (element) => element.checkVisibility({ visibilityProperty: true, contentVisibilityAuto: true });
   const shown = (selector) => all(selector).filter(isVisible);
-  // The name of a control, an image or a region, as far as these pages need the algorithm.
+  // The accessible name of a control, an image or a region. Has only the part of the algorithm that these pages need.
   const label = (element) => {
     const byId = (element.getAttribute("aria-labelledby") || "").split(/\s+/).filter(Boolean)
       .map((id) => document.getElementById(id)?.textContent || "").join(" ");
@@ -82,7 +82,7 @@
     if (!label(table) && !table.caption?.textContent.trim()) fault("a table without caption", table);
   }
 
-  // Contrast: of text, and of words in empty fields
+  // Contrast of texts and placeholders
   const parse = (text) => {
     const numbers = text.match(/-?[\d.]+(e-?\d+)?/g)?.map(Number) || [0, 0, 0, 0];
     const scale = text.startsWith("color(srgb") ? 255 : 1;
@@ -92,7 +92,7 @@
   const ground = (element) => {
     const layers = [];
     for (let each = element; each; each = each.parentElement) layers.push(parse(getComputedStyle(each).backgroundColor));
-    // Below the page: the canvas of its colour scheme.
+    // The canvas below the page. Its colour depends on the colour scheme.
     const isDark = matchMedia("(prefers-color-scheme: dark)").matches
       && getComputedStyle(document.documentElement).colorScheme.includes("dark");
     return layers.reduceRight((back, front) => over(front, back), isDark ? [18, 18, 18, 1] : [255, 255, 255, 1]);
@@ -120,7 +120,7 @@
     if (!texts.currentNode.data.trim() || seen.has(element) || !isVisible(element)) continue;
     seen.add(element);
     const style = getComputedStyle(element);
-    // Words for screen readers alone have no colour.
+    // Text that is only for screen readers has no colour.
     if (style.clipPath !== "none" || element.closest(".hidden, :disabled, script, style, title")) continue;
     check(element, parse(element.closest("svg") ? style.fill : style.color));
   }
@@ -128,14 +128,14 @@
     check(field, parse(getComputedStyle(field, "::placeholder").color));
   }
 
-  // What an attacker sent stays text.
+  // Values that an attacker sent must stay text.
   if (window.canary !== undefined) fault("a script of a value ran", "canary");
   for (const element of all("canary-x, [src*='canary.invalid'], [href*='canary.invalid']")) fault("a value became markup", element);
   for (const element of all("*")) {
     for (const attribute of element.attributes) if (/^on/.test(attribute.name)) fault("a handler in the markup", element);
   }
   if (/[\u0000-\u0008\u200e\u200f\u202a-\u202e\u2066-\u2069]/.test(document.body.textContent)) fault("invisible characters", "the page");
-  // Escapes of what cannot be seen are for readers. A form would send them as they are.
+  // Pages escape invisible characters for the reader. A form must not, because it would send the escapes as text.
   for (const field of all("input, textarea")) if (/\\u\{/.test(field.value)) fault("a value is escaped in a form", field);
   const shows = /.{0,20}(\{\{(?!7)|\bundefined\b|\bNaN\b|\[object |Optional\()/.exec(document.body.innerText);
   if (shows) fault("the template shows", shows[0]);

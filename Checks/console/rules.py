@@ -39,8 +39,8 @@ def happened(window, origin):
 
 
 def looks(window, screenshot=None):
-    """The faults of the page that is open, at each width and in each colour scheme. Takes a screenshot of each. Neither depends on the
-    script, so without it each width has one scheme."""
+    """The faults of the page that is open, at each width and in each colour scheme. Takes a screenshot of each. Faults do not depend on
+    the page's script, so without script each width is checked in only one scheme."""
     found = {}
     for width, scheme in itertools.product(WIDTHS, SCHEMES) if window.has_scripts else zip(WIDTHS, SCHEMES):
         window.looks(width, scheme)

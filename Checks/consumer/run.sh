@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# An app that depends on the libraries by URL resolves at most four packages, and resolves beside Yams 5, which the service's
-# own dependencies exclude. With one product and one import it compiles every sample of the SDK's pages; its tests need one more.
-# The URL is this clone's, so what counts is the last commit.
+# Checks that an app that depends on the libraries by URL resolves at most four packages, also together with Yams 5, which the
+# service's own dependencies exclude. With one product and one import it compiles every sample of the SDK's pages; its tests need
+# one more. The URL is that of this clone, so the check uses the last commit and not the changes since.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 app=$(mktemp -d)
@@ -27,7 +27,7 @@ func fake() async throws -> Int {
 }
 SWIFT
 
-# resolve [DEPENDENCY]: prints the packages of the app, one a line, itself not among them.
+# resolve [DEPENDENCY]: prints the packages that the app resolves, one a line, without the app itself.
 resolve() {
     cat > "$app/Package.swift" <<SWIFT
 // swift-tools-version: 6.2
@@ -56,7 +56,7 @@ if [ "$count" -gt 4 ]; then
     echo "an app resolves $count packages, at most 4 are allowed:" $packages >&2
     exit 1
 fi
-# shellcheck disable=SC2086 # words, as meant
+# shellcheck disable=SC2086 # split into words on purpose
 (cd "$app" && swift build ${BUILD_OPTIONS:-}) >&2
 resolve '.package(url: "https://github.com/jpsim/Yams.git", "5.0.0"..<"6.0.0")' | grep -qx yams
 echo "an app resolves $count packages, and Yams 5 beside them:" $packages

@@ -19,7 +19,7 @@ ROOT = HERE.parents[1]
 MACHINES = HERE / "machines"
 DOCC = ROOT / "Service/Sources/AuthServer/AuthServer.docc"
 FAKETIME = f"/usr/lib/{platform.machine()}-linux-gnu/faketime/libfaketimeMT.so.1"
-# Where a path of the machine begins in a text.
+# The beginnings of the machine's paths in a text.
 PATHS = re.compile(r"(?<![\w./…-])/(etc/(?:synheart-auth|credstore|bash_completion\.d)|var|media|backup)(?=/|\b)")
 FOLDERS = [
     "etc/synheart-auth", "etc/credstore", "etc/bash_completion.d", "backup", "var/lib/synheart-auth", "var/lib/redis", "var/backups",

@@ -31,7 +31,7 @@ sys.path.insert(0, str(ROOT / "Checks"))
 
 from ports import free_port  # noqa: E402
 
-# How many outputs each page shows, at least.
+# The pages, with the smallest number of outputs that must be compared on each.
 PAGES = {"app": 4, "backend": 6, "operate": 8, "coming-from-devicecheck": 3, "tokens": 3, "FirstHour": 7,
          "RollOut": 9, "IncidentsOfDevices": 13, "IncidentsOfKeys": 9, "IncidentsOfMachines": 11, "RotatingSecrets": 9,
          "Operating": 5, "BackupAndRestore": 2, "Alerts": 0, "History": 1, "NewRoots": 1, "SeveralNodes": 1, "Webhooks": 3, "Console": 1, "Upgrades": 1, "Capacity": 2}
@@ -44,7 +44,7 @@ NOT_RUN = {
         "it needs two PostgreSQL servers and three Sentinels; scripts/cluster and Checks/upgrades/rolling run the commands",
     ("Upgrades", "sudo apt install ./synheart-auth_*.deb"): "it needs a package; Checks/package/check installs and upgrades one",
 }
-# The same for the commands of the alerts' sections.
+# The beginnings of commands in the alerts' sections that are not run, and why.
 ALERTS_NOT_RUN = {
     "psql": "it needs a PostgreSQL of one's own", "timedatectl": "it is the machine's", "systemctl show": "it is systemd's",
     "journalctl --disk-usage": "it is systemd's", "curl -sI https:": "Google answers it",
@@ -99,8 +99,8 @@ def matches(expected, output):
 
 
 class Shell:
-    """One bash. It reads a page's blocks, and processes that they start in the background stay. `command` may start it elsewhere,
-    where the folder is called `place`.
+    """A bash process that runs the blocks of a page. Processes that a block starts in the background keep running. `command` may start
+    bash on a simulated machine, on which the folder has the path `place`.
     """
 
     def __init__(self, folder, environment, command=("bash", "--noprofile", "--norc"), place=None):
@@ -168,7 +168,7 @@ def follow(name, binary):
             return text + f"PATH={binary.parent}:$PATH\n" if "scripts/demo" in text else text
 
         try:
-            # The build is there already.
+            # The binary is already built, so scripts/demo does nothing here.
             shell.run("scripts/demo() { :; }\ntrap 'failed=$?' ERR\n", None, 10)
             return run_blocks(name, text, shell, placed)
         finally:
@@ -176,7 +176,7 @@ def follow(name, binary):
 
 
 def follow_on_machine(name, binary, script, part):
-    """Runs the blocks of a part of an operators' page, on a machine of its own."""
+    """Runs the blocks of a part of an operators' page on a separate simulated machine."""
     with tempfile.TemporaryDirectory(prefix="m", dir="/tmp", ignore_cleanup_errors=True) as folder:
         machine = Machine(folder, binary, script, {port: str(free_port()) for port in PORTS})
         if machine.command is None:
@@ -195,7 +195,7 @@ def follow_on_machine(name, binary, script, part):
 
 
 def run_alerts(page, shell, placed):
-    """Runs the commands of the alerts' sections. Their output depends on the fault: one that finds nothing ends with 1."""
+    """Runs the commands of the alerts' sections. Their output depends on the fault. A command that finds nothing may end with 1."""
     commands = set(re.findall(r"^- \*\*Command:\*\* `(.+)`$", page, re.M))
     for kind in ALERTS_NOT_RUN:
         if not any(command.startswith(kind) for command in commands):

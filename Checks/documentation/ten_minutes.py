@@ -118,7 +118,7 @@ def main(binary):
             sys.exit(f"the last command prints {output}")
         if count < 10:
             sys.exit(f"the page has {count} commands of ours; were the blocks found?")
-        # Commands named in the text. Help for an unknown subcommand prints its parent's help.
+        # Check the commands that the text names. With an unknown subcommand, --help prints the help of its parent.
         for name in re.findall(r"`synheart-auth ([a-z]+(?: [a-z][a-z-]*)*)", page):
             if f"USAGE: synheart-auth {name} " not in run([binary, *name.split(), "--help"], folder):
                 sys.exit(f"there is no synheart-auth {name}")

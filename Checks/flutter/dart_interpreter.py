@@ -469,7 +469,7 @@ class Interpreter:
     async def default(self, parameter, scope):
         if parameter.default:
             return await self.evaluate(parameter.default, scope)
-        # The superclass has the default.
+        # The default of a `super` parameter is in the superclass.
         return MISSING if parameter.role == "super" else None
 
     async def invoke(self, function, positional, named):

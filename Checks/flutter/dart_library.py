@@ -239,7 +239,7 @@ def natives(interpreter):
 
     def failed_stream(error):
         stream, errors = Stream(loop, True), [error]
-        # A second listener gets none.
+        # Only the first listener gets the error.
         stream.on_listen = lambda: errors and stream.add("error", errors.pop())
         return stream
 

@@ -49,7 +49,7 @@ OPEN = {f"{APP}.on": "/v1/payment", f"{APP}.except": "/open/x"}
 def servers():
     """Starts the servers. Yields the port and the header of each framework, by name."""
     found, processes = {}, []
-    # The servers' messages about refused requests.
+    # Receives the servers' messages about refused requests.
     noise = tempfile.TemporaryFile()
     environment = {**os.environ, "NODE_PATH": "/usr/share/nodejs:/usr/lib/nodejs", "GO111MODULE": "off"}
     try:
@@ -156,7 +156,7 @@ def main():
     failures = [f"{path} reaches {name} and passes {app}" for app, own in passing.items() for name, theirs in reached.items()
                 for path in sorted(own & theirs)]
     for app, own in passing.items():
-        # Otherwise a rule that demands an assertion everywhere would pass this check.
+        # Without this assertion, a rule that demands assertions on every path would pass the check.
         assert OPEN[app] in own, f"{app} demands an assertion on {OPEN[app]}"
         print(f"{len(own):4} of {len(paths)} spellings need no assertion under {Judge.POLICIES[app]}")
     assert not failures, "\n".join(["passed by:", *failures])

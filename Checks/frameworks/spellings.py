@@ -13,7 +13,7 @@ STRUCTURE = ["%2f", "%2F", "%5c", "%5C", "\\", ";", "%3b", "%3B", ";x=1", ";x=/"
 
 
 def spellings():
-    """Some 900 of them. Each begins with `/` and is written as on the wire."""
+    """About 900 spellings. Each begins with `/` and is written as on the wire."""
     found = [PAY, NOW]
     # A byte after the path: each as an escape, the printable ones raw too.
     found += [f"{PAY}%{byte:02x}" for byte in range(256)]
@@ -42,7 +42,7 @@ def spellings():
     # Each hidden or structural text at each border of a segment.
     for text in HIDDEN + STRUCTURE:
         found += [f"{PAY}{text}", f"{NOW}{text}", f"{PAY}/{text}", f"/{text}v1/pay", f"/v1{text}pay", f"/v1/{text}pay", f"/v1{text}/pay"]
-    # Below a path that needs no assertion.
+    # Spellings that begin with a path that needs no assertion.
     for text in ["/", "//", "/..", "/../", "/..;/", "/%2e%2e", "/%2e%2e/", "/..%2f", "/..%5c", "\\..\\", "/.%0a./", "/..%20/", "/..%0a/",
                  "/.../", "/%252e%252e/", "/x/..//..", "/;/..", "//x", "/%c0%ae%c0%ae/", "/%ef%bc%8e%ef%bc%8e/", "/%u002e%u002e/",
                  "/..%c0%af", "/..%00/", "/.%00./", ":", "%00", "%0a"]:

@@ -12,7 +12,7 @@ runs=${2:-1000000}
 # Coverage guides the search in our own code. BoringSSL and the other C code stay without it.
 flags="-Xcc -fno-sanitize=fuzzer"
 build=.build
-# A grammar reads few bytes; all else would be noise.
+# A grammar reads only the first bytes of an input.
 length=17000
 case $target in
     FuzzSigned*) length=512 ;;
@@ -20,7 +20,7 @@ case $target in
 esac
 case $target in
     FuzzSigned* | FuzzKeyAttestationChains)
-        # The bytes are choices, so what the code compares says nothing about them: edges only, in a build of its own.
+        # The bytes are choices, so the values that the code compares do not guide the search. Use only edges, in a separate build.
         flags="$flags -Xswiftc -sanitize-coverage=edge,inline-8bit-counters,pc-table"
         build=.build/grammar
         ;;
@@ -28,6 +28,6 @@ esac
 # shellcheck disable=SC2086
 swift build -c release --scratch-path "$build" --sanitize fuzzer $flags --product "$target"
 mkdir -p ".build/corpus/$target" "Corpus/$target"
-# Without this a crash waits for the backtracer instead of ending.
+# Without this, a crashed fuzzer waits for Swift's backtracer instead of ending.
 export SWIFT_BACKTRACE=enable=no
 exec "$build/release/$target" -runs="$runs" -max_len="$length" -timeout=10 ".build/corpus/$target" "Corpus/$target"

@@ -217,7 +217,7 @@ def forged_headers(world):
         world.phone.send("GET", "/forged", [*world.sign("GET", "/forged").items(), (name, "evil")])
         for received in world.backend.take():
             assert not any(value == "evil" for _, value in received.headers), received.headers
-    # A proxy in front adds these.
+    # A proxy in front of the gateway may add these headers.
     for name in ("X-Forwarded-Port", "X-Forwarded-Server", "X-Original-Host"):
         received = world.passed(world.phone.send("GET", "/forged", [*world.sign("GET", "/forged").items(), (name, "evil")]), "/forged")
         assert not any(value == "evil" for _, value in received.headers), received.headers
@@ -510,7 +510,7 @@ HARMLESS = {
 
 
 def notices(case, world):
-    """How a case fails; None: it passes."""
+    """The failure of a case; None if it passes."""
     try:
         case(world)
         return None

@@ -86,7 +86,7 @@ class Backend:
                 connection.sendall(b"HTTP/1.1 200 OK\r\nX-Backend: yes\r\nContent-Length: 4\r\n\r\n" + body)
 
     def take(self):
-        """What was received since the last call."""
+        """The requests that were received since the last call."""
         taken, self.received = self.received, []
         return taken
 

@@ -25,7 +25,7 @@ MAP = "a2" + "77" + b"apple_bundle_version_01".hex() + "63" + b"1.0".hex() \
 
 
 def cbor(value):
-    """Maps of texts and byte strings, definite and shortest."""
+    """CBOR of maps, texts and byte strings, with definite and shortest lengths."""
     def head(kind, length):
         return bytes([kind << 5 | length]) if length < 24 else bytes([kind << 5 | 24, length]) if length < 256 \
             else bytes([kind << 5 | 25]) + length.to_bytes(2, "big")
@@ -126,7 +126,7 @@ def cases():
 
 
 def pretty(value, indent=0, column=0):
-    """On one line if that fits in 129 columns, but never the whole file."""
+    """JSON of a value, on one line if that fits in 129 columns. The whole file is never on one line."""
     one = json.dumps(value)
     if not isinstance(value, (dict, list)) or not value or (indent and column + len(one) <= 129):
         return one

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# The built service and the SDK meet other people's implementations: another client, another verifier, a validator of the
-# OpenAPI document, and requests that schemathesis makes up. Before that, a second implementation of docs/protocol.md runs
-# docs/vectors, and a third client, written from the same page alone, lives against the service. Under a minute. The virtual environment of `environment` is made first, from PyPI, if it is not there.
+# Tests the built service and the SDK with implementations of other people: another client, another verifier, a validator of the
+# OpenAPI document, and requests that schemathesis generates. Before that, a second implementation of docs/protocol.md runs
+# docs/vectors, and a third client, written only from the same page, acts as a device. Takes less than a minute. `environment`
+# first creates the virtual environment from PyPI if it does not exist.
 #   Checks/interop/run.sh [path/to/synheart-auth]
 set -euo pipefail
 binary=$(realpath "${1:-$(dirname "$0")/../../Service/.build/debug/synheart-auth}")

@@ -223,7 +223,7 @@ class Vectors:
 
 
 class Phone:
-    """What App Attest does on a phone: a key that was attested, and its counter. The test kit made the key."""
+    """App Attest on a phone: an attested key, which the test kit made, and its counter."""
 
     def __init__(self, folder, ios_app):
         [self.file] = pathlib.Path(folder, "app-attest").iterdir()
@@ -333,7 +333,7 @@ class Client:
         return answer["challenge"]
 
     def register(self, key_proof=True, development=True):
-        """With a development proof: this client has no phone of its own."""
+        """Registers with a development proof, because this client has no phone."""
         challenge = self.challenge()
         nonce = binding_nonce(base64.b64decode(challenge), self.key.text)
         body = {"app_id": self.app, "public_key": self.key.text, "challenge": challenge, "platform": "ios", "proof": "development"}
@@ -646,7 +646,7 @@ def asserting_device(binary, folder, origin, backend, operator, record, authorit
 
 
 def every_demand(client, policy, backend):
-    """The paths of the vectors, as the service demands assertions on them."""
+    """Checks that the service demands assertions on the same paths as the vectors."""
     demands = json.loads((VECTORS / "assertions.json").read_text())["demands"]
     for rule in {(item["list"], tuple(item["prefixes"])) for item in demands}:
         policy(**{rule[0]: list(rule[1])})

@@ -174,7 +174,7 @@ def json_body(data):
 
     try:
         value = json.loads(data.decode(), object_pairs_hook=members, parse_constant=constant)
-        json.dumps(value, ensure_ascii=False).encode()  # no surrogate alone
+        json.dumps(value, ensure_ascii=False).encode()  # refuses an unpaired surrogate
     except (ValueError, UnicodeError):
         raise Refused()
     require(isinstance(value, dict) and depth(value) <= 16)
@@ -762,8 +762,8 @@ class Check:
             self.equal("kid", PublicKey.of_jwk(key).thumbprint, key["kid"])
 
     def check_backend(self, file):
-        """Only a library's servers can show its behaviour (Backends/testing); here: bodies, codes, and tokens that are valid here
-        too.
+        """Checks bodies, codes, and that tokens are valid here too. Only the test servers of a library can show its behaviour
+        (Backends/testing).
         """
         codes = {item["code"]: item["status"] for item in self.load("errors")["codes"]}
         for item in file["questions"]:

@@ -1,12 +1,13 @@
 /*
- * The keeper of the claims: no request is accepted twice, whichever store PostgreSQL names, and whoever changes it.
+ * The keeper of the claims: no request is accepted twice, whichever store PostgreSQL names as the keeper, and whoever changes it.
  *
- * Two Redis servers, which may share an address, and PostgreSQL itself. Two nodes claim while an operator names one store after
- * the other, servers lose their data, and addresses lead elsewhere. One request is enough: a replay concerns it alone. Its date
- * is any. What happens to one server that stays the keeper is the subject of ReplayClaims.pml.
+ * The stores are two Redis servers, which may share an address, and PostgreSQL itself. Two nodes claim while an operator names one
+ * store after the other, servers lose their data, and addresses lead to another server. One request with any date is enough, because
+ * a replay concerns only that request. ReplayClaims.pml models what happens to one server that stays the keeper.
  *
  * Requests dated ahead are claimed in PostgreSQL too while a Redis is the keeper. So when PostgreSQL replaces a Redis, only the dates a
- * little ahead of its clock are refused. Where it may lack such claims, the whole interval is. SecondClaims.pml is about losses of Redis.
+ * little ahead of its clock are refused. Where it may lack such claims, the whole interval is refused. SecondClaims.pml models losses of
+ * Redis.
  *
  * In the code, ClaimHistory.swift and SecondClaim.swift (AuthService) have this rule: LIFE stands for ReplayClaim.life, LEASE for
  * ClaimHistory.lease, NEAR for ClaimHistory.leastWindow, and refusesUpTo for the end of an interval of HistoryLoss.
@@ -16,8 +17,8 @@
  *   WITHOUT_ID            a store is trusted whenever it is the one that is named
  *   WITHOUT_NEW_ID        a Redis that lacks the id gets the present one
  *   WITHOUT_LEASE         a node uses the id that it read for ever
- *   WITHOUT_MARGIN        a change of the keeper does not count the leases of before
- *   WITHOUT_SECOND_CLAIM  requests dated ahead are claimed in Redis alone
+ *   WITHOUT_MARGIN        a change of the keeper does not wait for the leases that began before it
+ *   WITHOUT_SECOND_CLAIM  requests dated ahead are claimed only in Redis
  *   WITHOUT_END           PostgreSQL refuses nothing when it replaces a Redis
  */
 
@@ -33,7 +34,7 @@
 #ifdef WITHOUT_MARGIN
 #define MARGIN 0
 #else
-#define MARGIN (LEASE - 1) /* the last moment at which a claim is made under the id of before */
+#define MARGIN (LEASE - 1) /* the last moment at which a claim is made under the previous id */
 #endif
 
 #ifdef WITHOUT_SECOND_CLAIM
@@ -80,7 +81,7 @@ inline begin(s) {
     store[s].refusesUpTo = clock + MARGIN + AHEAD
 }
 
-/* PostgreSQL replaces a Redis, and has the second claims: in the transaction that names it. */
+/* PostgreSQL replaces a Redis, and has the second claims. This happens in the transaction that names PostgreSQL. */
 inline keepHere() {
     store[HERE].id = id;
 #ifndef WITHOUT_END

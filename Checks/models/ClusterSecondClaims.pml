@@ -1,15 +1,15 @@
 /*
- * Second claims in a Redis Cluster: no request is accepted twice, although the part of a Cluster that is replaced gets no new id.
+ * Second claims in a Redis Cluster: no request is accepted twice, although a part of a Cluster gets no new id when its owner changes.
  *
  * PostgreSQL keeps its data: the mark of its clock, and second claims. Its clock may also jump ahead. Two Redis servers take turns as the
- * owner of one part, with the claims or without, while nodes still use the one of before; or the owner restarts, or loses its data under
- * nodes that stay connected. A replica that is promoted takes scripts a moment before the masters name it. Two nodes claim. The first
- * does everything as slowly as it likes: it reads PostgreSQL's clock, asks who the owner is, begins the epoch or finds it, gets the
- * unclaimed end, records it. The second does a round in one step; it may be of a version that claims by its latest reading. One request is
- * enough: a replay concerns it alone. Its date is acceptable from the beginning, or a moment later.
+ * owner of one part, with the claims or without, while nodes still use the previous owner. The owner may also restart, or lose its data
+ * while nodes stay connected. A replica that is promoted accepts scripts a moment before the masters name it. Two nodes claim. The first
+ * may pause between all its steps: it reads PostgreSQL's clock, asks for the owner, begins or finds the epoch, gets the unclaimed end, and
+ * records it. The second does such a round in one step. It may run an older version, which claims by its latest reading. One request is
+ * enough, because a replay concerns only that request. Its date is acceptable from the beginning, or a moment later.
  *
- * Majorities are assumed, not searched: there is one owner at a time, and a question for it is one step. Nor is a second promotion within
- * a lease of the one before: Redis.md, What remains, has it.
+ * Majorities are assumed, not searched: there is one owner at a time, and a question for it is one step. A second promotion within a lease
+ * of the previous one is not searched either. Redis.md, What remains, describes it.
  *
  * In the code, SecondClaim.swift (AuthService) has this rule: NEAR stands for ClaimHistory.leastWindow, SETTLING for
  * SecondClaim.settling, LIFE for ReplayClaim.life and LEASE for ClaimHistory.lease.
@@ -19,8 +19,8 @@
  *   WITHOUT_BOUND_READING  a node claims by its latest reading, not by the one from before its question for the owner
  *   WITHOUT_LATER_MARK     the mark is that of the round's beginning, before the owner was named
  *   WITHOUT_EARLIER_EPOCH  a node that begins an epoch gets the unclaimed end in the same round
- *   WITHOUT_SECOND_CLAIM   requests dated ahead are claimed in Redis alone
- *   WITHOUT_LOOK_UP        dates after the unclaimed end are judged by Redis alone
+ *   WITHOUT_SECOND_CLAIM   requests dated ahead are claimed only in Redis
+ *   WITHOUT_LOOK_UP        dates after the unclaimed end are looked up only in Redis
  *   WITHOUT_EPOCH_ID       a claim does not compare the epoch's id with that of the node's route
  *   WITHOUT_SETTLING       the interval is shortened although a node that does not bind its readings may claim
  */
@@ -151,7 +151,7 @@ proctype First() {
     do
     :: atomic { step == 0 -> step = 1; roundReading = present }
     :: atomic { step == 1 -> step = 2; named = owner; roundUntil = clock + LEASE; knownEpoch = lastEpoch }
-    /* It begins the epoch there, or finds it. */
+    /* The first node begins the epoch at the owner, or finds it. */
     :: atomic {
         step == 2 ->
         begin(named);
@@ -162,13 +162,13 @@ proctype First() {
         :: else -> forgetRound()
         fi
        }
-    /* It asks PostgreSQL. */
+    /* The first node asks PostgreSQL for the unclaimed end. */
     :: atomic {
         step == 3 ->
         newEnd = endOf(mark);
         step = 4
        }
-    /* Its script arrives. */
+    /* The first node's script arrives at the server. */
     :: atomic {
         step == 4 ->
         if
@@ -201,7 +201,7 @@ proctype Second() {
         if :: isOlder -> unboundUntil = present + SETTLING :: else fi
        }
     :: atomic { isWaiting[1] -> claimInSecond(1) }
-    /* A process of this version takes its place. */
+    /* A process of the current version replaces the older node. */
     :: atomic { isOlder -> isOlder = false; epoch[1] = 0; reading[1] = 0; until[1] = 0 }
     od
 }
@@ -211,7 +211,7 @@ proctype Faults() {
     bit s;
     end:
     do
-    /* What no step can use any more is 0: fewer states. */
+    /* Values that no step can use any more are set to 0, so that there are fewer states. */
     :: atomic {
         clock < date + LIFE && !isPromoted -> clock++; present++;
         if :: epoch[0] != 0 && clock >= until[0] -> epoch[0] = 0; used[0] = 0; reading[0] = 0; until[0] = 0 :: else fi;
@@ -235,7 +235,7 @@ proctype Faults() {
         server[owner].refusesUpTo = 0;
         server[owner].end = NEVER
        }
-    /* The other server is promoted, with what it was sent: all or nothing. Not within a lease of the last promotion. */
+    /* The other server is promoted, with all data that it was sent or with none, but not within a lease of the last promotion. */
     :: atomic {
         losses < LOSSES && !isPromoted && (movedAt == NEVER || clock >= movedAt + LEASE) -> losses++;
         s = 1 - owner;
@@ -247,7 +247,7 @@ proctype Faults() {
         isPromoted = true;
         s = 0
        }
-    /* The masters name it. Nodes use the old one for a lease. */
+    /* The masters name the promoted server. Nodes use the old owner for a lease. */
     :: atomic { isPromoted -> isPromoted = false; owner = 1 - owner; movedAt = clock }
     od
 }

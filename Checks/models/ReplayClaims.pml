@@ -1,8 +1,8 @@
 /*
  * Claims on Redis: no request is accepted twice, whatever happens to servers, links and nodes.
  *
- * One request is enough: a replay concerns it alone. Its date is any. Two nodes judge it as often as they like, while a master
- * and a replica crash, come back with all, some or none of what they held, are cut off from each other, fail over and fail
+ * One request with any date is enough, because a replay concerns only that request. Two nodes judge it any number of times, while
+ * a master and a replica crash, come back with all, some or none of their data, are cut off from each other, fail over and fail
  * back.
  *
  * In the code, ClaimHistory.swift (AuthService) has this rule: LIFE stands for ReplayClaim.life, LEASE for ClaimHistory.lease, and
@@ -56,7 +56,7 @@ byte cutAt;
 byte connectedTo[2];   /* of the nodes */
 byte knownEpoch[2];
 
-/* What a replica without its master's last writes is like: nothing that the master wrote, or all of it. */
+/* A replica gets all that its master has written, or nothing of it. */
 inline replicate(from, to) {
     server[to].claimed = server[from].claimed;
     server[to].epoch = server[from].epoch;
@@ -86,7 +86,7 @@ proctype Node(byte me) {
     byte s;
     end:
     do
-    /* Connect to a master, and begin an epoch if the one that is there did not begin under it. */
+    /* A node connects to a master. If the master's epoch began under another incarnation, the node begins a new epoch. */
     :: atomic {
         connectedTo[me] == NONE ->
         if :: s = 0 :: s = 1 fi;
@@ -108,7 +108,7 @@ proctype Node(byte me) {
         fi;
         s = 0
        }
-    /* Claim: one script. */
+    /* A node claims, with one script. */
     :: atomic {
         connectedTo[me] != NONE ->
         s = connectedTo[me];
@@ -137,7 +137,7 @@ proctype Faults() {
     end:
     do
     :: atomic { clock < END -> clock++ }
-    /* Replication, whenever it gets there. */
+    /* The replica gets the master's writes, at any time. */
     :: atomic {
         cutOff == NONE ->
         if
@@ -145,7 +145,7 @@ proctype Faults() {
         :: else -> replicate(1, 0)
         fi
        }
-    /* A server dies and comes back: with all that it had, with none of it, or as it was before its last claim. Whoever was
+    /* A server dies and comes back with all its data, with none, or as it was before its last claim. Nodes that were
        connected to it must connect again. */
     :: atomic {
         steps < STEPS -> steps++;
@@ -160,15 +160,15 @@ proctype Faults() {
         if :: connectedTo[1] == s -> connectedTo[1] = NONE; knownEpoch[1] = 0 :: else fi;
         s = 0 /* one state less */
        }
-    /* The master is out of the majority's sight, and back. */
+    /* The majority no longer sees the master. Later it sees the master again. */
     :: atomic {
         steps < STEPS && cutOff == NONE -> steps++;
         if :: server[0].master -> cutOff = 0 :: else -> cutOff = 1 fi;
         cutAt = clock
        }
     :: atomic { cutOff != NONE && !server[1 - cutOff].master -> cutOff = NONE; cutAt = 0 }
-    /* The replica is promoted: by an operator while the link holds, or because the master is not seen. The old master does not
-       know yet, and nodes stay connected to it. A lease begins with a question that a
+    /* The replica is promoted: by an operator while the link works, or because the majority does not see the master. The old master
+       does not know yet, and nodes stay connected to it. A lease begins with a question that a
        majority answers, so it began before the promotion: `cutAt` bounds it. */
     :: atomic {
         steps < STEPS && !(server[0].master && server[1].master) -> steps++;
@@ -179,7 +179,7 @@ proctype Faults() {
         server[1 - cutOff].master = true;
         started(1 - cutOff)
        }
-    /* The old master learns of it, and becomes a replica with what the new one has. */
+    /* The old master learns of the promotion, and becomes a replica with the data of the new master. */
     :: atomic {
         server[0].master && server[1].master ->
         server[cutOff].master = false;

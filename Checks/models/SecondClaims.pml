@@ -1,19 +1,19 @@
 /*
- * Second claims: no request is accepted twice, although a loss of Redis refuses only what is dated a little ahead.
+ * Second claims: no request is accepted twice, although after a loss of Redis only requests dated a little ahead are refused.
  *
  * PostgreSQL keeps its data: the id of the claims' history, a mark of its clock, and second claims. Two Redis servers lose their
- * data, and one replaces the other while nodes still use it. Two nodes claim. The first does everything as slowly as it likes. The second begins
- * an epoch in one step; it may be of a version that makes no second claims, until one that does replaces it. One request is enough: a replay
- * concerns it alone. It can be accepted at any moment of the clock, so its date is a constant.
+ * data, and one replaces the other while nodes still use it. Two nodes claim. The first may pause between all its steps. The second
+ * begins an epoch in one step. It may run an older version, which makes no second claims, until it is replaced. One request is enough,
+ * because a replay concerns only that request. It can be accepted at any moment of the clock, so its date is a constant.
  *
  * In the code, SecondClaim.swift (AuthService) has this rule: NEAR stands for ClaimHistory.leastWindow, SETTLING for
  * SecondClaim.settling, LIFE for ReplayClaim.life and LEASE for ClaimHistory.lease. ReplayClaims.pml has the lease of a server.
  *
  * Each -D below takes away one part of the rule and must make the search find a replay: `run` checks that too.
  *
- *   WITHOUT_SECOND_CLAIM  requests dated ahead are claimed in Redis alone
- *   WITHOUT_LOOK_UP       dates after the unclaimed end are judged by Redis alone
- *   WITHOUT_NEW_ID        an epoch begins under the id of the one before
+ *   WITHOUT_SECOND_CLAIM  requests dated ahead are claimed only in Redis
+ *   WITHOUT_LOOK_UP       dates after the unclaimed end are looked up only in Redis
+ *   WITHOUT_NEW_ID        an epoch begins under the id of the previous one
  *   WITHOUT_SETTLING      the interval is shortened although a node without second claims may have claimed
  */
 
@@ -110,13 +110,13 @@ proctype First() {
     end:
     do
     :: atomic { (readID[0] != id || readAt[0] != clock) -> readID[0] = id; readAt[0] = clock }
-    /* It names an id. */
+    /* The first node names an id in PostgreSQL. */
     :: atomic {
         mayUse(0) && named == 0 && mustBegin(0) && id < IDS ->
         id = next(master);
         named = id; namedEnd = unclaimedEnd; used = master; readID[0] = id; readAt[0] = clock
        }
-    /* Its script arrives, after any pause. */
+    /* The first node's script arrives at the server, after any pause. */
     :: atomic {
         named != 0 && !hasBegun ->
         if
@@ -124,7 +124,7 @@ proctype First() {
         :: else -> forget()
         fi
        }
-    /* It reads the id, and shortens the interval if its epoch is still there. */
+    /* The first node reads the id. If its epoch is still there, it shortens the interval. */
     :: atomic {
         hasBegun ->
         if
@@ -175,7 +175,7 @@ proctype Faults() {
     bit s;
     end:
     do
-    /* What no step can use any more is 0: fewer states. */
+    /* Values that no step can use any more are set to 0, so that there are fewer states. */
     :: atomic {
         clock < date + LIFE -> clock++;
         if :: readID[0] != 0 && clock >= readAt[0] + LEASE -> readID[0] = 0; readAt[0] = 0 :: else fi;
@@ -191,7 +191,7 @@ proctype Faults() {
         :: server[master].claimed = false; server[master].id = 0
         fi
        }
-    /* The other server becomes the master, with what it was sent: all or nothing. Nodes use the old one for a lease. */
+    /* The other server becomes the master, with all data that it was sent or with none. Nodes use the old master for a lease. */
     :: atomic {
         losses < LOSSES && (movedAt == 0 || clock >= movedAt + LEASE) -> losses++;
         s = 1 - master;

@@ -63,7 +63,8 @@ def requests(binary):
         assert refusals(15, stranger.register) == {"DEV_MODE_NOT_ALLOWED"}
         yield fault("DevelopmentModeRefused")
 
-        # From one address, the service answers ten wrong attempts for a credential, then six a minute. So each names another credential.
+        # For one address and one credential, the service answers ten wrong attempts, then six a minute. So each attempt names another
+        # credential.
         wrong = [{"Authorization": f"Bearer sya_{number:016x}_" + "A" * 43} for number in range(15)]
 
         def ask_wrongly():
@@ -204,7 +205,7 @@ class Google(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_):
-        """Says nothing."""
+        """Logs nothing."""
 
 
 def quota(binary):

@@ -27,7 +27,7 @@ class Samples:
                 self.values[name, tuple((label, found) for label, _, found in MATCHER.findall(labels))] = float(value)
 
     def value(self, key):
-        """A time counts from the scrape, because the clock of promtool's tests begins at 0."""
+        """The value of a series. A time is relative to the scrape, because the clock of promtool's tests begins at 0."""
         value = self.values[key]
         return value - self.at if key[0].endswith("_timestamp_seconds") else value
 

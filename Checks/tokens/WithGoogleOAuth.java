@@ -1,4 +1,4 @@
-// Device tokens with Google's OAuth client. DeviceTokens stands in docs/tokens.md; WithGoogleOAuth talks to check.py.
+// Device tokens with Google's OAuth client. docs/tokens.md shows DeviceTokens. WithGoogleOAuth talks to check.py.
 
 import com.google.api.client.auth.openidconnect.IdToken;
 import com.google.api.client.auth.openidconnect.IdTokenVerifier;

@@ -218,7 +218,7 @@ def judge(programs, tokens):
             answer = program.ask(token)
             found = tuple("device" in answer[code] for code in ("library", "page"))
             assert found == expected, f"{program.name} for {program.type}, {name}: {answer}"
-            # go-oidc without a list of algorithms.
+            # `untouched` is the result of go-oidc without a list of algorithms.
             assert "device" not in answer.get("untouched", {}), f"{program.name} accepts ES256 without being told to"
     return len(cases)
 

@@ -1,4 +1,4 @@
-// Device tokens with go-oidc. The type and its functions stand in docs/tokens.md; main talks to check.py.
+// Device tokens with go-oidc. docs/tokens.md shows the type and its functions. main talks to check.py.
 package main
 
 import (

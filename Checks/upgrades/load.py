@@ -108,8 +108,8 @@ class Fleet:
             try:
                 self.life(Device(self.origin, self.app, wire), backend)
             except (Lost, Refusal):
-                self.ends.wait(0.5)  # it is counted; another device begins anew, whatever became of this one
-            except Exception as error:  # an answer that says something else
+                self.ends.wait(0.5)  # The loss is counted. A new device replaces this one, whose state is unknown.
+            except Exception as error:  # an answer with wrong content
                 self.errors.append(repr(error))
 
     def life(self, device, backend):
@@ -119,7 +119,7 @@ class Fleet:
         for _ in range(random.randrange(20, 60)):
             if self.ends.wait(random.uniform(0, 2 * self.pause)):
                 return
-            # Half of them are writes.
+            # Half of these requests are writes.
             random.choice([device.status, device.token, lambda: self.ask_twice(device, backend), device.rotate, device.rotate,
                            lambda: self.come_and_go(device)])()
         device.deregister()

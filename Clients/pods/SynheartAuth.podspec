@@ -7,7 +7,7 @@ Pod::Spec.new do |s|
   s.license = { :type => 'Apache-2.0', :file => 'LICENSE' }
   s.author = 'Synheart AI'
   s.source = { :git => 'https://github.com/synheart-ai/synheart-auth.git', :tag => s.version.to_s }
-  # In one pod: the C functions call Swift's, which a framework of their own could not.
+  # Swift and C are in one pod: the C functions call Swift functions, which would be impossible from a separate framework.
   s.source_files = 'Sources/SynheartAuth/**/*.swift', 'Sources/CSynheartAuth/**/*.{c,h}'
   s.private_header_files = 'Sources/CSynheartAuth/**/*.h'
   s.resource_bundles = { 'SynheartAuth_Privacy' => ['Sources/SynheartAuth/PrivacyInfo.xcprivacy'] }

@@ -1,4 +1,4 @@
-// The parts of OkHttp 4 and 5 that the interceptor uses, with the names of their class files.
+// The parts of OkHttp 4 and 5 that the interceptor uses. Classes and methods have the same JVM names.
 package okhttp3
 
 import java.io.IOException
@@ -17,7 +17,7 @@ public fun interface Interceptor {
 
 public class Route internal constructor()
 
-// Not a `fun interface` in OkHttp 4.
+// In OkHttp 4 this is not a `fun interface`.
 public interface Authenticator {
     @Throws(IOException::class)
     public fun authenticate(route: Route?, response: Response): Request?
@@ -39,18 +39,18 @@ public interface Call {
 
 /** The network, which tests replace. */
 internal interface Network {
-    /** A connection for one exchange. Fails before anything was sent. */
+    /** Makes a connection for one exchange. If this fails, nothing was sent. */
     fun connect(call: Call): Connection
 
     interface Connection {
-        /** Whether OkHttp would try another way after this one failed: the connection came from the pool, or the host has more addresses. */
+        /** Whether OkHttp retries after this connection failed: it came from the pool, or the host has more addresses. */
         val hasAnotherRoute: Boolean
 
         fun exchange(request: Request): Response
     }
 }
 
-/** Calls the interceptors as OkHttp does: the application's around all copies of a request, the network's around each. */
+/** Calls the interceptors as OkHttp does: application interceptors once a call, network interceptors once for each sent copy. */
 public open class OkHttpClient internal constructor(private val from: Builder) {
     public constructor() : this(Builder())
 
@@ -70,7 +70,7 @@ public open class OkHttpClient internal constructor(private val from: Builder) {
         }
     }
 
-    /** OkHttp's rules of sending again: after failures of connections, and after answers that ask for it. */
+    /** OkHttp's rules for sending a request again: after a failed connection, and after an answer that demands it. */
     private inner class RetryAndFollowUp(private val call: Call) : Interceptor {
         override fun intercept(chain: Interceptor.Chain): Response {
             var request = chain.request()
@@ -101,7 +101,7 @@ public open class OkHttpClient internal constructor(private val from: Builder) {
             408 -> response.request.takeIf { from.retriesOnConnectionFailure && prior?.code != 408 && response.header("Retry-After").orZero() == 0 }
             503 -> response.request.takeIf { prior?.code != 503 && response.header("Retry-After") == "0" }
             300, 301, 302, 303, 307, 308 -> response.header("Location")?.takeIf { from.followsRedirects }?.let { place ->
-                // OkHttp keeps all headers but Authorization, and the tags.
+                // OkHttp keeps the tags and all headers except Authorization.
                 val keepsMethod = response.code == 307 || response.code == 308 || response.request.method in setOf("GET", "HEAD", "PROPFIND")
                 response.request.newBuilder().url(HttpUrl(place)).apply { if (!keepsMethod) method("GET", null) }.build()
             }
@@ -127,7 +127,7 @@ public open class OkHttpClient internal constructor(private val from: Builder) {
             override fun authenticate(route: Route?, response: Response): Request? = null
         }
 
-        /** For tests: carries requests. */
+        /** Carries the requests. Tests replace it. */
         internal var network: Network = object : Network {
             override fun connect(call: Call) = throw IOException("no network")
         }
@@ -223,7 +223,7 @@ public class Response internal constructor(
     @get:JvmName("headers") public val headers: Headers,
     private val bytes: ByteArray,
 ) : java.io.Closeable {
-    /** Whether the answer was given back. OkHttp allows one open answer of a chain. */
+    /** Whether the response was closed. OkHttp allows a chain only one open response. */
     internal var isClosed: Boolean = false
         private set
     public val isRedirect: Boolean get() = code in 300..303 || code in 307..308

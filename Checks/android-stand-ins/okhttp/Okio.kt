@@ -26,7 +26,7 @@ private class OutputStreamSink(val output: OutputStream) : Sink {
     override fun flush() = output.flush()
 }
 
-/** Keeps up to 8 KiB back, as Okio's segments do. */
+/** Buffers up to 8 KiB, as Okio's segments do. */
 private class BufferedOutput(sink: OutputStreamSink) : BufferedSink {
     private val output = java.io.BufferedOutputStream(sink.output, 8 * 1024)
     override fun write(source: ByteArray): BufferedSink = apply { output.write(source) }

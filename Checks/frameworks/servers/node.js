@@ -1,4 +1,4 @@
-// Node's own ways to take a target apart, and Express: `/v1/pay` and `/v1/pay/:id`. Prints the ports.
+// Node's own ways to parse a target, and Express: `/v1/pay` and `/v1/pay/:id`. Prints the ports.
 const http = require("node:http");
 const url = require("node:url");
 const express = require("express");

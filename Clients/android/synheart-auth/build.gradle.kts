@@ -44,7 +44,7 @@ kotlin {
         apiVersion = KotlinVersion.KOTLIN_2_1
         jvmTarget = JvmTarget.JVM_1_8
         freeCompilerArgs.add("-Xsuppress-version-warnings")
-        // Checks for callers in Java: a null fails where it is used. The checks cost 6 KB.
+        // Leaves out the null checks for callers in Java, which cost 6 KB. A null fails where it is used.
         freeCompilerArgs.addAll("-Xno-param-assertions", "-Xno-call-assertions", "-Xno-receiver-assertions")
     }
 }

@@ -132,7 +132,7 @@ import Verification
             var options = VerificationOptions()
             options.rootsPEM = file.options.rootsPEM
             options.policy = ["ios": ios]
-            // As in a recording, the verifier compared the values of the line itself, so they override the policy.
+            // As when a recording is verified: the line's values are those that the verifier had compared, so they override the policy.
             options.linePoliciesWin = true
             return try EvidenceFormat.attestation.verify(JSONFields(.object(line)), options: options).code
         }

@@ -115,7 +115,7 @@ import class Bytes.Locked
             #expect(try await ReceiverAddress.find("192.0.2.7", loopback: false) == "192.0.2.7")
             gate.signal()
             #expect(try await group.next() == .some(address))
-            // A caller that arrived after the first answer asks again.
+            // A caller that arrived after the first answer starts another lookup, which needs its own signal.
             for _ in 0..<4 { gate.signal() }
             for try await found in group { #expect(found == address) }
         }

@@ -33,7 +33,7 @@ void crash_point(void) {
 }
 
 #if defined(__linux__)
-/* The executable's own definitions come before the C library's, for its code and for the shared libraries that it loads. */
+/* These definitions replace the C library's, in the executable's own code and in the shared libraries that it loads. */
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>

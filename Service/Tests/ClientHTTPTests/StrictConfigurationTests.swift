@@ -6,7 +6,7 @@ import Testing
 @testable import ClientHTTP
 
 @Suite struct StrictConfigurationTests {
-    /// Answers whatever it reads.
+    /// Sends the same answer for everything that it reads.
     private final class Answerer: ChannelInboundHandler {
         typealias InboundIn = ByteBuffer
         typealias OutboundOut = ByteBuffer
@@ -20,7 +20,7 @@ import Testing
         }
     }
 
-    /// A process that meets such an answer without the configuration's handler ends.
+    /// Without the handler that the strict configuration adds, such an answer would end the process.
     @Test(.timeLimit(.minutes(5)), arguments: ["000", "042", "099", "100", "199"])
     func `an answer without a final status is an error`(status: String) async throws {
         let server = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)

@@ -66,7 +66,7 @@ import Testing
         return try PageFields(parsing: form.joined(separator: "&")).all.map { ($0.name, $0.value) }
     }
 
-    /// The draft that a page would send next.
+    /// The draft that is in the form of a page.
     private static func draft(in page: String) throws -> String {
         let rest = try #require(page.components(after: "name=\"record\""))
         let isArea = !rest.hasPrefix(" value=")

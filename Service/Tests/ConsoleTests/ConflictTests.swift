@@ -52,7 +52,7 @@ import Testing
         return fields
     }
 
-    /// The row of a member: the original value, theirs, yours, and the draft's; nil if the page has no such row.
+    /// The table row of a member, with its original value, the two changed ones and the draft's; nil if the page has no such row.
     private static func row(_ name: String, _ page: String) -> String? {
         page.components(after: "<th scope=\"row\"><code>\(name)</code></th>").map { rest in
             String(rest.firstRange(of: "</tr>").map { rest[..<$0.lowerBound] } ?? rest)
@@ -105,7 +105,7 @@ import Testing
         for value in [Desk.app, "Theirs", "Mine"] { #expect(row.contains("&quot;\(value)&quot;")) }
         #expect(row.contains("name=\"choice-0\" value=\"theirs\" required"))
         let form = Self.fields(answer.text) + [("merge", "yes")]
-        // Without a choice, no conflict is resolved.
+        // Without exactly one valid choice, the conflict is not resolved.
         for further in [[], [("choice-0", "both")], [("choice-0", "mine"), ("choice-0", "theirs")]] {
             let again = try await browser.submit(Self.change, form + further)
             #expect(again.status == 400 && again.text.contains("Choose whose value"))

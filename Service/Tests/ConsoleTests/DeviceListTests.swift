@@ -4,7 +4,7 @@ import AuthService
 import StoreConformance
 import Testing
 
-/// The list of devices: a device by its id, and how long a queue has waited.
+/// The list of devices: finding a device by its id, and how long the pending devices have waited.
 @Suite struct DeviceListTests {
     @Test func `the id of a device opens its page, whichever app it is of`() async throws {
         let desk = try await Desk()

@@ -83,7 +83,7 @@ import Testing
         try await browser.signIn(text)
         let form = try await Self.form(browser)
         let queue = desk.console.queue
-        // All places are taken. A form would wait.
+        // All places are taken. Another form would wait, but a check is refused at once.
         for other in ["a", "b"] { #expect(await queue.enter(other)) }
         #expect(await browser.post(Self.path, form.all, check: true).status == 429)
         #expect(queue.waiting == 0)

@@ -134,7 +134,7 @@ import Testing
         #expect(answer.status == 400 && FormFields(answer.text)["member.build_channel"] == "production")
         let place = try #require(answer.text.components(after: "id=\"problem.\(name)\" aria-live=\"polite\">"))
         #expect(place.prefix { $0 != "<" }.contains("needs build_channel dev or staging"))
-        // The script asks for the problems alone.
+        // The page's script sends the form only to get its problems.
         let check = await browser.post(Self.path, form.all, check: true)
         #expect(check.status == 200 && check.text.contains("<p data-member=\"\(name)\">"))
         #expect(check.text.contains("<form") == false)

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Console
 
-/// The fields of an app record, as values: the fields of a given record, and the record of given fields.
+/// Converts app records to form fields, and form fields back to app records.
 @Suite struct RecordFormTests {
     /// The fields that a browser sends for an unchanged form.
     private static func fields(_ form: RecordForm) -> PageFields {
@@ -50,7 +50,7 @@ import Testing
         #expect(platform == "full" || short.members.count < written.members.count)
     }
 
-    /// Each value of each policy that the vectors have.
+    /// Tests each value of each policy in `docs/vectors/policies.json`.
     @Test func `unchanged fields give the record of each vector`() throws {
         let file = URL(filePath: #filePath).deletingLastPathComponent()
             .appending(path: "../../../docs/vectors/policies.json")
@@ -71,7 +71,7 @@ import Testing
         #expect(count > 90)
     }
 
-    /// Also values that no service would write.
+    /// Tests values that the service would never write, too.
     @Test func `unchanged fields give any value of any member`() throws {
         let record = try Self.written(FullRecord.json("com.example.app"))
         let values: [JSONValue] =
@@ -119,7 +119,7 @@ import Testing
         }
         #expect(RecordGroup.fields.map(\.name).sorted() == names.sorted())
         #expect(RecordGroup.optional.map(\.name) == ["ios", "android"])
-        // A form with a longer name of a field is refused.
+        // The console refuses a form that has a longer field name.
         for field in RecordGroup.fields { #expect(RecordForm.plain(field.name).utf8.count <= 64, "\(field.name)") }
     }
 

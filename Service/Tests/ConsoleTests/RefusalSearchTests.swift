@@ -110,7 +110,7 @@ import Testing
         let page = await Self.found("a b", try await desk.signedIn(.operator))
         #expect(page.status == 200 && page.text.contains("role=\"alert\"") && !page.text.contains(id))
         #expect(page.text.contains("value=\"a b\""))
-        // The search field stays empty if it would show, and so send again, a changed text.
+        // The page cannot show this text unchanged, so the search field stays empty. Otherwise the next search would send another text.
         let hidden = await Self.found("a\u{202e}b", try await desk.signedIn(.operator)).text
         #expect(hidden.contains("name=\"find\" value=\"\"") && hidden.contains("role=\"alert\""))
     }

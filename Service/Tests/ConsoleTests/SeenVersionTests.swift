@@ -6,7 +6,7 @@ import Testing
 
 @testable import Console
 
-/// A form decides about the version that its page showed, even if that was long ago.
+/// A form names the version of the device that its page showed. If the device has changed since, the form decides nothing.
 @Suite struct SeenVersionTests {
     private static func path(_ device: String) -> String { "/console/devices/\(Desk.app)/\(device)" }
 

@@ -39,7 +39,7 @@ import Testing
         return (step, hidden.filter { !["token", "step"].contains($0.0) })
     }
 
-    /// Answers each step until the one given, and returns its page.
+    /// Answers each step before `last`, and returns the page of `last`.
     private static func go(
         to last: SetUpStep, _ browser: Browser, but changed: [String: String] = [:]
     ) async throws -> String {
@@ -219,7 +219,7 @@ import Testing
         #expect(await browser.get("/console/apps/\(Desk.app)").text.contains("href=\"\(path)\""))
         let empty = await browser.get(path).text
         #expect(empty.contains("No registration of this app has arrived."))
-        // Viewers do not list recorded refusals.
+        // A viewer may not list recorded refusals, so the page does not offer them.
         #expect(!empty.contains("Recorded refusals"))
         try await Self.refuse("INVALID_ATTESTATION", 3, desk)
         let refused = await browser.get(path).text

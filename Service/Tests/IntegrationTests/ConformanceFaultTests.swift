@@ -116,7 +116,7 @@ import Testing
     @Test func `a node that accepts what the other one has accepted is noticed`() async throws {
         let installation = try await ConformanceInstallation(in: folder)
         let port = installation.service.port
-        // Like a node with its own replay store: it does not know the other node's claims.
+        // This proxy acts like a node with its own replay store, which does not have the other node's claims.
         let forgetful = try MeddlingProxy { request in
             let answer = await MeddlingProxy.pass(request, to: port)
             return answer.status == 409 ? ProxiedAnswer(status: 200) : answer
@@ -130,7 +130,7 @@ import Testing
         forgetful.close()
     }
 
-    /// Gateways that ask about a request that differs from the client's.
+    /// Faulty gateways. Each asks `/verify` about a request that differs from the one that the client sent.
     private static let gateways:
         [(what: String, noticedBy: String, change: @Sendable (ProxiedRequest) -> ProxiedRequest)] = [
             (

@@ -66,7 +66,7 @@ import Testing
         }
     }
 
-    /// When the operator sets the policy.
+    /// The time at which the operator sets the policy.
     enum Moment: Int, CaseIterable, Sendable {
         case beforeRegistration, afterRegistration
         /// After the registration, together with `reattest_on_rotation`.

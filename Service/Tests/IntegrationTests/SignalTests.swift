@@ -193,7 +193,7 @@ import Testing
 
     @Test func `a stopping service answers every request until its drain ends, and exits with 0`() async throws {
         let fixture = try await ServiceFixture(database: folder.path("db.sqlite"))
-        // Longer than the following requests take.
+        // The drain is longer than the following requests take.
         let service = try await fixture.start(environment: ["SYNHEART_AUTH_DRAIN_SECONDS": "5"])
         let pooled = try #require(WireConnection(port: service.port))
         #expect(await pooled.exchange([Self.challenge]).first?.value("Connection") == nil)

@@ -1,5 +1,5 @@
-// Stand-in for CryptoKit: the availability of the Secure Enclave, which a test can switch off, and keys by their
-// representation.
+// Stand-in for CryptoKit: the availability of the Secure Enclave, which a test can switch off, and keys that are loaded
+// from their representation.
 @_exported public import Crypto
 public import Foundation
 

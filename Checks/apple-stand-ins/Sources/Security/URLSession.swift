@@ -3,8 +3,9 @@
 
 /// Makes sessions whose tasks can have their own delegates.
 public enum StandInSession {
-    /// The task's delegate gets what it implements, and the app's delegate everything else, as Apple documents it
-    /// (https://developer.apple.com/documentation/foundation/urlsessiontask/delegate).
+    /// The task's delegate gets the callbacks that it implements, and the app's delegate gets all others.
+    ///
+    /// Apple documents this rule (https://developer.apple.com/documentation/foundation/urlsessiontask/delegate).
     public static func make(
         _ configuration: URLSessionConfiguration, delegate: any URLSessionDataDelegate & Sendable
     ) -> URLSession {

@@ -10,7 +10,7 @@ import os
 
 @testable import SynheartAuth
 
-/// The SDK on Apple's parts: Keychain, Secure Enclave, App Attest. The stand-ins are shared, so one test at a time.
+/// The SDK on Apple's parts: Keychain, Secure Enclave, App Attest. The stand-ins are shared, so only one test runs at a time.
 @Suite(.serialized) struct AppleTests {
     let phone = Phone()
 
@@ -63,7 +63,7 @@ import os
         #expect(message?.level == .error && message?.text.contains("STORAGE_ERROR") == true)
     }
 
-    // MARK: What the Keychain says that is not so
+    // MARK: Wrong answers of the Keychain
 
     @Test("a Keychain that says not found at a prewarmed launch ends no identity", arguments: [1, 2, 3, 4, 7, 100])
     func prewarmed(lies: Int) async throws {
@@ -111,7 +111,7 @@ import os
         arguments: [["TEAM.shared"], ["TEAM.first", "TEAM.shared"], []])
     func adoptedGroup(sharing: [String]) async throws {
         let id = try await launch().registerDevice(appID: Phone.app).deviceId
-        // The first group of Keychain Sharing is the default instead of the app id's.
+        // The first group of Keychain Sharing is the default group. Without it, the app id's group is the default.
         if let first = sharing.first { StandInKeychain.share(first) }
         StandInKeychain.entitle("TEAM.shared")
         let sdk = try launch(group: "TEAM.shared")
@@ -146,7 +146,7 @@ import os
         try await eventually { StandInActivity.runningCount == 0 }
     }
 
-    // MARK: The runtime face
+    // MARK: The interface for the runtime
 
     private var runtime: PlatformRuntime {
         PlatformRuntime(
@@ -403,7 +403,7 @@ import os
     }
 }
 
-/// The stand-ins as a platform; a new one is a new device.
+/// The stand-ins as a platform under test. Each instance is a new device.
 private struct ApplePlatform: PlatformUnderTest {
     let storage: any RecordStorage = KeychainStorage(accessGroup: nil)
     let keyStore: any KeyStore = SecureEnclaveKeyStore(accessGroup: nil)

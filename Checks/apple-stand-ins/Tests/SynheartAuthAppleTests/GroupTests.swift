@@ -23,9 +23,9 @@ extension AppleTests {
             StandInKeychain.entitle(Self.group)
         }
 
-        // MARK: Whose App Attest key it is
+        // MARK: The owner of the App Attest key
 
-        /// Code in an extension, where App Attest claims to be supported but generates no key.
+        /// Runs code as in an extension, where App Attest claims to be supported but generates no key.
         private func inExtension(_ body: (SynheartAuth) async throws -> Void) async throws {
             StandInAppAttest.run(in: .appExtension)
             defer { StandInAppAttest.run(in: .app) }
@@ -129,11 +129,11 @@ extension AppleTests {
             "a record in a group that is not the program's own, and that the configuration does not name, is NOT_CONFIGURED",
             arguments: [false, true])
         func sharedWithoutAWord(isFirstInExtension: Bool) async throws {
-            // As if app and extension have the same first group of Keychain Sharing.
+            // Imitates an app and an extension with the same first group of Keychain Sharing.
             let shared = isFirstInExtension ? "TEAM.\(Phone.app)" : Self.group
             StandInKeychain.share(shared)
             if isFirstInExtension {
-                // The app's own group: the app may use it, and its extension may not without a lock that they share.
+                // The group is the app's own, so the app may use it. The extension may not, because it shares no lock with the app.
                 try await launchWithoutGroup(Phone.app).registerDevice(appID: Phone.app)
             } else {
                 await expectNotConfigured(try launchWithoutGroup(Phone.app), shared)

@@ -101,7 +101,7 @@ import Testing
         defer { server.stop() }
         let url = try #require(URL(string: "http://127.0.0.1:\(server.port)/"))
         session.dataTask(with: url).resume()
-        // The delegate follows no redirect here, so the app's delegate gets the end of the task.
+        // This task was not started by the transport, so the app's delegate gets its callbacks.
         try await eventually { delegate.callbacks.withLock { $0 } == ["data", "end"] }
     }
 }

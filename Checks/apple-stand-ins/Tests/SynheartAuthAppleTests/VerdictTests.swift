@@ -246,17 +246,17 @@ extension AppleTests {
             let sdk = try phone.launchOnApple()
             _ = StandInKeychain.takeCalls()
             #expect(try await !sdk.isRegistered(appID: Phone.app))
-            // Reads of the record and its canary, and making a new canary.
+            // Three Keychain calls: read the record, read its canary, and create a new canary.
             #expect(StandInKeychain.takeCalls() == (keychain: 3, enclave: 0))
             #expect(try await !sdk.isRegistered(appID: Phone.app))
             #expect(StandInKeychain.takeCalls() == (keychain: 2, enclave: 0))
             try await sdk.registerDevice(appID: Phone.app)
             let registration = StandInKeychain.takeCalls()
             #expect(registration.keychain <= 50 && registration.enclave == 3, "\(registration)")
-            // The record and the key.
+            // Two Keychain calls: read the record, and find the key.
             _ = try await sign(sdk)
             #expect(StandInKeychain.takeCalls() == (keychain: 2, enclave: 1))
-            // Only the key is used.
+            // One Keychain call: find the key.
             for _ in 0..<3 {
                 _ = try await sign(sdk)
                 #expect(StandInKeychain.takeCalls() == (keychain: 1, enclave: 1))
@@ -270,7 +270,7 @@ extension AppleTests {
             for _ in 0..<2 { _ = try await sdk.sign(appID: Phone.app, method: "GET", url: "https://auth.test/v1/me") }
             _ = StandInKeychain.takeCalls()
             _ = try await sdk.sign(appID: Phone.app, method: "GET", url: "https://auth.test/v1/me")
-            // The key's public half, and the key.
+            // Two Keychain calls: find the public key, and find the key that signs.
             #expect(StandInKeychain.takeCalls() == (keychain: 2, enclave: 1))
         }
 

@@ -2,7 +2,7 @@ import Foundation
 
 @testable import synheart_auth
 
-/// `contract/channel.json`, and the plugin's shapes in its form.
+/// Reads `contract/channel.json`, and writes its shapes and the plugin's as comparable texts.
 struct ContractFile {
     let root: [String: Any]
 

@@ -225,7 +225,7 @@ struct PluginTests {
         let other = Engine(client)
         let before = Task { await other.call("registerDevice", call(["joins": Self.yes, "call": NSNumber(value: 1)])) }
         await until { client.calls.count == 1 }
-        // Dart starts again: it listens, configures, and calls under ids of its own.
+        // Dart starts again: it listens, configures, and numbers its calls anew.
         _ = other.listen { _ in }
         #expect(await configure(other, "https://a.example.com").isSuccess)
         let maintained = await other.call("getState", ["appId": "app"])
@@ -301,7 +301,7 @@ struct PluginTests {
         client.fake.set(.registered, appID: "app")
         var later: [[String: Any]] = []
         _ = engine.listen { if let event = $0 as? [String: Any] { later.append(event) } }
-        // A hot restart listens again without a cancel.
+        // After a hot restart, Dart listens again without a cancel.
         _ = engine.listen { if let event = $0 as? [String: Any] { later.append(event) } }
         client.fake.set(.unregistered, appID: "app")
         client.fake.set(.registered, appID: "app")

@@ -4,7 +4,7 @@ import Foundation
 import StrictJSON
 import SynheartAuth
 
-/// The client: `signRequest` against the bare signature, over a software key and a body of 1 KiB.
+/// The client: `signRequest` with a software key and a body of 1 KiB, compared with the bare signature.
 enum ClientSigning {
     static func run() async throws -> [Measurement] {
         let folder = try TemporaryFolder()

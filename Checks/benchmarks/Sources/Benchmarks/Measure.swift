@@ -34,7 +34,7 @@ struct Measurement {
     }
 }
 
-/// Runs `work` in rounds of about a fifth of a second. The best round counts, because disturbances only make it slower.
+/// Runs `work` in rounds of about a fifth of a second. The result is the fastest round: disturbances only make rounds slower.
 @inline(never)  // Inlining it makes the optimizer of Swift 6.3 crash in some callers.
 func measure(_ name: String, rounds: Int = 7, _ work: () async throws -> Void) async rethrows -> Measurement {
     var count = 1
@@ -62,8 +62,8 @@ func measure(_ name: String, rounds: Int = 7, _ work: () async throws -> Void) a
     return Measurement(name, perSecond: best, allocations: fewest)
 }
 
-/// How much longer `work` takes than `other`. Both run alternately for a few milliseconds, so that they see the same state of the
-/// machine. The result is the median, so that a disturbed turn has no effect.
+/// The time of `work` divided by that of `other`. Both run alternately for a few milliseconds, so that they see the same state of
+/// the machine. The result is the median, so that a disturbed turn has no effect.
 @inline(never)
 func ratio(
     _ work: () async throws -> Void, to other: () async throws -> Void

@@ -1,4 +1,4 @@
-// Replaces the allocation functions of glibc by ones that count, which its manual allows ("Replacing malloc").
+// Replaces the allocation functions of glibc with functions that count calls. The manual of glibc allows it ("Replacing malloc").
 #include "CAllocations.h"
 
 #include <errno.h>

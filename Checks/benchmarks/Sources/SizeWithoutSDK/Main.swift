@@ -1,6 +1,6 @@
 import PlainApp
 
-/// An app without the SDK: the size of the SDK is the difference from it.
+/// An app without the SDK. The benchmark subtracts its size from that of `SizeWithSDK`.
 @main
 struct SizeWithoutSDK {
     static func main() async throws { print(try await signAndSend(to: CommandLine.arguments[1])) }

@@ -20,7 +20,7 @@ enum ModelKey: Hashable, CaseIterable {
     case attestation, factoryIntermediate, droidCA3, droidCA2, registered, attackers, anotherAttackers
 }
 
-/// Whose key signed a certificate.
+/// The key that signed a certificate.
 enum Signer: Hashable {
     case key(ModelKey)
     case root(RootKind)

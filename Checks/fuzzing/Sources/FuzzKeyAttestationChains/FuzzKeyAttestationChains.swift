@@ -98,7 +98,7 @@ private final class Signatures {
     }
 }
 
-// libFuzzer calls on one thread.
+// libFuzzer calls `fuzz` only on one thread.
 nonisolated(unsafe) private let signatures = Result { try Signatures() }
 
 private let verifiers: Result<[ModelPolicy: KeyAttestationVerifier], any Error> = Result {

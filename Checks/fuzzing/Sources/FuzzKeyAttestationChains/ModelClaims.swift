@@ -6,7 +6,7 @@ struct ModelClaims: Hashable {
         case verified, nonCanonicallyLocked, listedKey, otherKey, unlocked, unverified, failed, unknownState, absent
     }
 
-    /// One more authorization of hardwareEnforced, in place of the one that has its tag.
+    /// An additional authorization in hardwareEnforced. It replaces the one with the same tag.
     enum Extra: Hashable, CaseIterable {
         case none, unknown, unknownSequence, largestTag, vendorPatchLevelZero, keySizeOfAnotherType
         case purposeOfAnotherType, originOfAnotherType, rootOfTrustOfAnotherType, allApplications
@@ -44,7 +44,7 @@ struct ModelClaims: Hashable {
     static let algorithms: [Int64] = [3, 1, 4]
     static let patchLevels: [Int64?] = [nil, 202_601, 202_001, 202_613, 0]
 
-    /// Changes one thing.
+    /// Changes one claim.
     mutating func change(_ choices: inout Choices) {
         switch choices.below(16) {
         case 0: version = choices.one(of: Self.versions)

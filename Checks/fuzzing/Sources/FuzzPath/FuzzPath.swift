@@ -11,9 +11,9 @@ public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     return 0
 }
 
-/// How a server finds the route of a path.
+/// A way in which a server may find the route of a path.
 private struct Reading {
-    /// How often escapes are decoded: a proxy may decode them, and the server behind it again.
+    /// The number of times that escapes are decoded. A proxy may decode them, and the server behind it again.
     let decodings: Int
     /// Whether `//host/path` is read as a URL without a scheme.
     let dropsAuthority: Bool
@@ -61,7 +61,7 @@ private struct Reading {
             segment.map { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) ? $0 | 0x20 : $0 }
         }
         guard segments.count >= 2, segments[0] == Array("v1".utf8) else { return false }
-        // A format at the end of a route, such as `.json`.
+        // Ignores a format at the end of the route, such as `.json`.
         let second = segments[1].prefix { $0 != UInt8(ascii: ".") }
         return second.elementsEqual("pay".utf8)
     }

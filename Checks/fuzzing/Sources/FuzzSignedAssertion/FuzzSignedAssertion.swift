@@ -63,7 +63,7 @@ private struct AssertionPlan {
             options.extensions = { _ in CBORMap(entries) }
             sent = map
         } else if choices.once(in: 2) {
-            // Passed at the start of the client data hash, and moved into the authenticator data.
+            // The device signs the map at the start of the client data hash. Then an attacker moves it into the authenticator data.
             let map = ExtensionMap(&choices)
             options.movedFromHash = CBORValue.map(CBORMap(map.entries)).encoded
             sent = map

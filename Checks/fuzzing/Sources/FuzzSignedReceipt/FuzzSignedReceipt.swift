@@ -76,7 +76,7 @@ private struct ReceiptPlan {
         let made = fields
         options.fields = { _ in made }
         judgeFields()
-        // Only if the creation time is still the honest one.
+        // The model judges the age only if the creation time is still the honest one.
         if self[12] == Array(Self.text(workshop.now.addingTimeInterval(-Double(age))).utf8) {
             expectation.refuse(if: age < -60 || (age > 300 && maximumAge != nil))
         } else {

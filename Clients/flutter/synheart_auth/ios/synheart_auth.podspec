@@ -1,4 +1,4 @@
-# The Swift package beside this file is the way to build the plugin. This is for projects that have switched Swift Package Manager off;
+# Build the plugin with the Swift package beside this file. This podspec is for projects without Swift Package Manager;
 # their Podfile names the pods of the Swift client (README.md, CocoaPods).
 Pod::Spec.new do |s|
   s.name = 'synheart_auth'

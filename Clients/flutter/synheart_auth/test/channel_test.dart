@@ -294,7 +294,7 @@ void main() {
   test('changes of state arrive in the root isolate alone, and another one hears so', () async {
     native((MethodCall call) => 'registered');
     final SynheartAuth other = ChannelSynheartAuth(isRootIsolate: false);
-    // Each listener hears so, not the first one alone.
+    // Each listener gets this error, not only the first one.
     for (int attempt = 0; attempt < 2; attempt += 1) {
       final List<Object> seen = <Object>[];
       final StreamSubscription<IdentityState> states = other.states('app').listen(seen.add, onError: seen.add);

@@ -10,7 +10,7 @@ import class Bytes.Locked
 
 @testable import AttestationProviders
 
-/// Apple's server for receipts: it checks each request, and returns a newer receipt with a risk metric.
+/// A stand-in for Apple's receipt server. It checks each request, and returns a newer receipt with a risk metric.
 final class AppleStandIn: Sendable {
     static let team = "TEAMID1234"
     static let keyID = "KEYID67890"

@@ -19,7 +19,7 @@ final class ManualClock: ServiceClock {
     func advance(_ seconds: Int64) { time.withLock { $0 = $0 + seconds } }
 }
 
-/// No jitter.
+/// A random source of zeros, so that retries have no jitter.
 struct NoRandom: RandomSource {
     func bytes(_ count: Int) -> [UInt8] { [UInt8](repeating: 0, count: count) }
 }

@@ -11,7 +11,7 @@ import Testing
 
 @testable import AttestationProviders
 
-/// Google's token endpoint and Play Integrity: they check each request as Google does.
+/// A stand-in for Google's token endpoint and Play Integrity. It checks each request as Google does.
 final class GoogleStandIn: Sendable {
     static let package = "com.example.app"
 
@@ -24,7 +24,7 @@ final class GoogleStandIn: Sendable {
     private let packageAnswers = Locked<[String: StandIn.Answer]>([:])
     private let issued = Locked<[String]>([])
     private let valid = Locked<String?>(nil)
-    /// The faults of requests. A test that expects none fails on them.
+    /// The faults that this stand-in found in requests. A test that expects no fault fails if there is one.
     private let faults = Locked<[String]>([])
 
     init(clock: ManualClock = ManualClock()) throws {

@@ -33,7 +33,7 @@ struct StandIn: Sendable {
             .whole(status, headers, Array(text.utf8))
         }
 
-        /// Without the bytes of the body: to print them takes seconds for one answer.
+        /// Leaves out the bytes of the body: printing them would take seconds for each answer.
         var testDescription: String {
             switch self {
             case .whole(let status, let headers, let body): "\(status) \(headers), \(body.count) bytes"

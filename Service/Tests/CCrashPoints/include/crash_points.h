@@ -1,13 +1,13 @@
 /*
- * Makes a process die by SIGKILL at its nth crash point, counted from crash_points_arm(). Linked into an executable, it also
- * makes a point of each system call that changes a file: mkdir, write (which first writes half), fsync, rename, unlink.
+ * Makes a process die by SIGKILL at its nth crash point, counted from crash_points_arm(). In an executable that links this code,
+ * each system call that changes a file is a crash point too: mkdir, write (which first writes half), fsync, rename, unlink.
  */
 #ifndef CRASH_POINTS_H
 #define CRASH_POINTS_H
 
-/* Starts counting. The process dies at the point with this number (from 0), never for a negative one. */
+/* Starts counting. The process dies at the crash point with this number, counted from 0. With a negative number it never dies. */
 void crash_points_arm(long at);
-/* One point. */
+/* A crash point: counts it, and kills the process if it is the one. */
 void crash_point(void);
 /* Stops counting, and returns the number of points. */
 long crash_points_disarm(void);

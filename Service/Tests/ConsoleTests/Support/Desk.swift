@@ -120,14 +120,14 @@ final class Browser {
         return await send(request)
     }
 
-    /// Sends a form with the token of its page, and with the version that a change's page shows.
+    /// Sends a form with the token of its page and, if the page has one, the version of the thing to change.
     func submit(_ path: String, _ fields: [(String, String)] = []) async throws -> PageAnswer {
         let token = try await token(at: path)
         let version = await version(at: path)
         return await post(path, fields + [("token", token)] + (version.map { [("tag", $0)] } ?? []))
     }
 
-    /// The version in the form of a change's page; nil if there is none.
+    /// The version in the form of a page that makes a change; nil if the page has none.
     func version(at path: String) async -> String? {
         let form = await get(path).text.components(after: "class=\"change\"").map { String($0) }
         let value = form?.components(after: "name=\"tag\" value=\"").map { String($0.prefix { $0 != "\"" }) }

@@ -60,7 +60,7 @@ enum FullRecord {
         ]
     }
 
-    /// A record with another value of the member at a path; nil: without it. Objects on the way are made.
+    /// The record with this value at a path, or without that member if the value is nil. Creates missing objects on the path.
     static func setting(_ record: JSONValue, _ path: ArraySlice<String>, _ value: JSONValue?) -> JSONValue {
         guard let name = path.first else { return value ?? .null }
         var object = record.object ?? JSONObject()

@@ -92,7 +92,7 @@ final class Cluster: Sendable {
         try #require(answer.status == 0, "\(answer.errors)")
     }
 
-    /// Runs a command that is configured with this Redis (nil: with PostgreSQL alone) and these servers; nil: the first one.
+    /// Runs a command that uses this Redis (nil: no Redis) and these PostgreSQL servers (nil: only `postgresql`).
     func run(
         _ command: [String], redis: String?, on servers: [PostgreSQLServer]? = nil
     ) async throws -> Binary.Result {

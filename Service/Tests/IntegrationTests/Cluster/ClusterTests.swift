@@ -174,7 +174,7 @@ import Testing
         }
         #expect(try await status(at: former) == 200)
 
-        // Otherwise the former primary would wait for its replica at each commit and serve nothing.
+        // Without this change, the former primary would wait for its replica at each commit, and serve nothing.
         try cluster.postgresql.sql("ALTER SYSTEM RESET synchronous_standby_names")
         try cluster.postgresql.sql("SELECT pg_reload_conf()")
         try replica.promote()

@@ -101,7 +101,7 @@ import Testing
                     await nodes.stop(index)
                     try await nodes.start(index, redis: keeper)
                 }
-                // Without second claims, the nodes would refuse requests for 95 s.
+                // The nodes would refuse requests for 95 s if requests dated far ahead were not claimed in PostgreSQL too.
                 try await cluster.awaitAcceptance(by: first, within: Cluster.afterLoss)
                 try await calm()
             }

@@ -56,7 +56,7 @@ import Testing
         #expect(try left == [])
     }
 
-    /// Work of the SDK continues after its caller is cancelled, and connections may arrive while the service stops.
+    /// The SDK's work continues after its caller is cancelled, and connections may arrive while the service stops.
     @Test(arguments: ["1. Register", "3. Replay", "4. Rotate", "6. An Android phone", "As it must be."])
     func `a demo that is interrupted in the middle of its work leaves nothing`(mark: String) async throws {
         for _ in 0..<3 {

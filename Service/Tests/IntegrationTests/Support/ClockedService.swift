@@ -25,7 +25,7 @@ struct ClockedService: Sendable {
     let port: Int
     let service: AuthService
 
-    /// Starts the service on a database, runs the body, and stops the service in order.
+    /// Starts the service on a database, runs the body, and stops the service gracefully.
     static func with<Value: Sendable>(
         database: String, clock: MovableClock, protection: ProtectionSettings = ProtectionSettings(),
         _ body: @Sendable (ClockedService) async throws -> Value

@@ -167,7 +167,7 @@ struct LoadClient: Sendable {
         devices[index].device.key = key
     }
 
-    // MARK: After it came back
+    // MARK: After the service came back
 
     /// Checks that every acknowledged registration, rotation and revocation is stored, and that every accepted request is
     /// refused if it is sent again.

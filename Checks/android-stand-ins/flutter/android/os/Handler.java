@@ -4,7 +4,7 @@ import androidx.annotation.NonNull;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Executors;
 
-/** Stand-in: runs what is posted one after another, on one thread. */
+/** Stand-in: runs the posted tasks one after another, on one thread. */
 public class Handler {
     private static final Executor MAIN = Executors.newSingleThreadExecutor(task -> {
         Thread thread = new Thread(task, "main looper");

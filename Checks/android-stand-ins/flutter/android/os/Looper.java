@@ -1,6 +1,6 @@
 package android.os;
 
-/** Stand-in: the main thread's queue, as a name only. */
+/** Stand-in: an object without function for the main thread's queue. */
 public final class Looper {
     private static final Looper MAIN = new Looper();
 

@@ -3,7 +3,7 @@ package android.content;
 import android.net.Uri;
 import androidx.annotation.NonNull;
 
-/** What an app starts. */
+/** A description of an activity to start. */
 public class Intent {
     public static final String ACTION_VIEW = "android.intent.action.VIEW";
     public static final int FLAG_ACTIVITY_NEW_TASK = 0x10000000;

@@ -1,9 +1,9 @@
 package android.os;
 
-/** {@code ai.synheart.standins.StandInDevice} has one. */
+/** {@code ai.synheart.standins.StandInDevice} implements this class. */
 public class UserManager {
     protected UserManager() {}
 
-    /** Whether the user entered the credential once since the device booted. API 24. */
+    /** Whether the user has entered the credential since the device booted. Since API 24. */
     public boolean isUserUnlocked() { return true; }
 }

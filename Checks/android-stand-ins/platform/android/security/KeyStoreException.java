@@ -4,9 +4,9 @@ import android.os.Build;
 import androidx.annotation.Nullable;
 
 /**
- * What the Keystore says about a failure. Hidden before API 33, though exceptions carried it as their cause.
+ * The Keystore's description of a failure. Before API 33 the class was hidden, but exceptions already had it as their cause.
  *
- * <p>Its constructors and some of its constants are hidden for good: {@link StandInKeyStoreExceptions} makes one.
+ * <p>Its constructors and some of its constants are hidden at every API level, so {@link StandInKeyStoreExceptions} makes the instances.
  */
 public class KeyStoreException extends Exception {
     public static final int ERROR_OTHER = 1, ERROR_USER_AUTHENTICATION_REQUIRED = 2, ERROR_KEYSTORE_UNINITIALIZED = 3,
@@ -26,7 +26,7 @@ public class KeyStoreException extends Exception {
     /**
      * An exception for an internal code of the Keystore (positive) or of KeyMint (negative).
      *
-     * @param rkpStatus the status of remote provisioning, which counts for code 22 alone
+     * @param rkpStatus the status of remote provisioning, which is used only for code 22
      */
     KeyStoreException(int code, @Nullable String message, int rkpStatus) {
         super(message);
@@ -49,11 +49,11 @@ public class KeyStoreException extends Exception {
             case 8: return ERROR_KEY_CORRUPTED;
             case 22: case 24: case 25: case 26: return ERROR_ATTESTATION_KEYS_UNAVAILABLE;
             case 23: return DEVICE_REQUIRES_UPGRADE_FOR_ATTESTATION;
-            // Purposes, paddings, key formats, lengths and times of another form; attestation without a challenge.
+            // Codes for wrong purposes, paddings, key formats, lengths and times, and for attestation without a challenge.
             case -2: case -3: case -5: case -8: case -10: case -11: case -13: case -14: case -16: case -17: case -18: case -21: case -22:
             case -34: case -35: case -36: case -37: case -40: case -51: case -52: case -53: case -57: case -58: case -59: case -63:
                 return ERROR_INCORRECT_USAGE;
-            // Algorithms, sizes, modes, digests, curves and tags that this hardware lacks; rollback resistance; StrongBox.
+            // Codes for algorithms, sizes, modes, digests, curves, tags, rollback resistance and StrongBox that this hardware lacks.
             case -4: case -6: case -7: case -9: case -12: case -19: case -20: case -39: case -50: case -60: case -61: case -67: case -68:
             case -100: return ERROR_UNIMPLEMENTED;
             case -24: case -25: return ERROR_KEY_NOT_TEMPORALLY_VALID;
@@ -85,7 +85,7 @@ public class KeyStoreException extends Exception {
         return number() == ERROR_USER_AUTHENTICATION_REQUIRED;
     }
 
-    /** API 33, as the class. Its value {@link #RETRY_AFTER_NEXT_REBOOT} came with API 34. */
+    /** Since API 33, like the class. The value {@link #RETRY_AFTER_NEXT_REBOOT} came with API 34. */
     public int getRetryPolicy() {
         isPublic();
         if (code == 24 || rkpStatus == RKP_PENDING_CONNECTIVITY) return RETRY_WHEN_CONNECTIVITY_AVAILABLE;

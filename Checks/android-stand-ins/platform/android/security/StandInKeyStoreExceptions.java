@@ -1,6 +1,6 @@
 package android.security;
 
-/** Makes what only the system makes. */
+/** Makes exceptions that on Android only the system makes. */
 public final class StandInKeyStoreExceptions { // stand-in only
     /** The status of remote provisioning behind code 22. */
     public enum Provisioning { TEMPORARILY_UNAVAILABLE, REFUSED, PENDING_CONNECTIVITY, PENDING_SOFTWARE_REBOOT } // stand-in only

@@ -5,7 +5,7 @@ import SynheartAuth
 
 #if !canImport(Darwin)
     extension FileManager {
-        /// As Apple's function: nil without the entitlement.
+        /// Like Apple's function, returns nil without the entitlement.
         fileprivate func containerURL(forSecurityApplicationGroupIdentifier group: String) -> URL? {
             group == "group.com.example" ? temporaryDirectory : nil
         }

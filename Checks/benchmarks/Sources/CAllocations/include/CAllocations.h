@@ -1,4 +1,4 @@
 #include <stdint.h>
 
-// How many blocks of memory were asked for since the process began.
+// The number of memory blocks that were allocated since the process began.
 uint64_t allocations_made(void);

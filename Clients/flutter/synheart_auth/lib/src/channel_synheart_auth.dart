@@ -22,7 +22,7 @@ final class ChannelSynheartAuth implements SynheartAuth {
   // On the web, reading the token throws.
   static bool get _hasRootToken => kIsWeb || RootIsolateToken.instance != null;
 
-  /// Flutter delivers events to the root isolate alone.
+  /// Whether this is the root isolate. Flutter delivers events only there.
   final bool _isRootIsolate;
 
   final MethodChannel _calls = const MethodChannel(contract.callsChannel);
@@ -209,7 +209,7 @@ final class ChannelSynheartAuth implements SynheartAuth {
     Recovery.none,
   );
 
-  // A stream of its own for each listener: a shared one would give the error to the first listener alone.
+  // Each call returns a new stream: a shared stream would give the error only to its first listener.
   @override
   Stream<StateChange> get stateChanges =>
       _isRootIsolate ? _changes : Stream<StateChange>.error(_elsewhere).asBroadcastStream();

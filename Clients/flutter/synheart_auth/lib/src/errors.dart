@@ -17,10 +17,10 @@ sealed class SynheartAuthError implements Exception {
   /// The remedy for the app.
   final Recovery recovery;
 
-  /// How long to wait before another attempt, if the service or the SDK knows.
+  /// The time to wait before another attempt, if the service or the SDK knows it.
   final Duration? retryAfter;
 
-  /// Whether the request of a `send` may have taken effect. False only if nothing left this device, or if the service refused the
+  /// Whether the request of a `send` may have taken effect. False only if nothing was sent, or if the service refused the
   /// request before it took effect. If it is true, a second call may take effect a second time.
   final bool mayHaveHappened;
 

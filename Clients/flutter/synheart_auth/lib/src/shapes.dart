@@ -30,7 +30,7 @@ sealed class Shape {
 final class Text extends Shape {
   const Text(this.max, {super.nullable});
 
-  /// The most UTF-16 code units.
+  /// The maximum number of UTF-16 code units.
   final int max;
 
   @override
@@ -47,7 +47,7 @@ final class Text extends Shape {
 final class Bytes extends Shape {
   const Bytes(this.max, {super.nullable});
 
-  /// The most bytes.
+  /// The maximum number of bytes.
   final int max;
 
   @override
@@ -131,7 +131,7 @@ final class Items extends Shape {
   /// The shape of each value.
   final Shape item;
 
-  /// The most values.
+  /// The maximum number of values.
   final int max;
 
   @override

@@ -32,7 +32,7 @@ abstract interface class SynheartAuth {
   ///   2 from then on, because the service refuses a lower one.
   /// - [rotatesAutomatically]: whether the SDK does the work of [maintain] in the background.
   /// - [cloudProjectNumber]: Android: the Google Cloud project of Play Integrity, for standard requests. iOS ignores it.
-  /// - [androidProof]: Android: which of Google's proofs to send. iOS ignores it.
+  /// - [androidProof]: the choice of Google's proofs that an Android device sends. iOS ignores it.
   /// - [developmentMode]: registers without an attestation, for emulators and CI. A release build throws [NotConfigured].
   ///
   /// Throws [NotConfigured] for a malformed URL, and for plain http to another host.

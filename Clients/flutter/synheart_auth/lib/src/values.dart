@@ -76,7 +76,7 @@ final class Registration {
   String toString() => 'Registration(${status.wire}, $deviceId)';
 }
 
-/// Why a key is rotated.
+/// The reason for a rotation of the key.
 enum RotationReason {
   /// The key is old, or a rotation was requested. The previous key stays valid for a short overlap.
   scheduled('scheduled'),
@@ -98,14 +98,14 @@ final class KeyRotation {
   /// The device id, which does not change.
   final String deviceId;
 
-  /// When the new key became the current one, on the service's clock, in UTC.
+  /// The time at which the new key became the current one, on the service's clock, in UTC.
   final DateTime effectiveAt;
 
   @override
   String toString() => 'KeyRotation($deviceId, $effectiveAt)';
 }
 
-/// Why an identity is reset (RFC-AUTH-MOBILE-0001 section 9.3).
+/// The reason for a reset of an identity (RFC-AUTH-MOBILE-0001 section 9.3).
 enum ResetReason {
   /// The service demands it, for example by `DEVICE_REVOKED`.
   serverInstructed('server_instructed'),
@@ -122,7 +122,7 @@ enum ResetReason {
   final String wire;
 }
 
-/// How a request is signed.
+/// A scheme for the signature of a request.
 enum SignatureScheme {
   /// Six headers: `X-App-ID`, `X-Device-ID` and four `X-Synheart-…`. The signature covers method, path, time and body.
   one('one'),
@@ -136,7 +136,7 @@ enum SignatureScheme {
   final String wire;
 }
 
-/// Which of Google's proofs an Android device sends. The app's policy on the service says which it accepts.
+/// The choice of Google's proofs that an Android device sends. The app's policy on the service decides which proofs it accepts.
 enum AndroidProof {
   /// A Play Integrity token. Keys are not attested.
   playIntegrity('playIntegrity'),
@@ -228,7 +228,7 @@ final class AuthRequest {
   /// The limit of the whole call, recoveries included: 30 seconds unless given, at most 10 minutes.
   final Duration timeout;
 
-  /// The most bytes of the answer's body: 4 MiB unless given, at most 16 MiB. A larger answer is [AnswerTooLarge], although the
+  /// The maximum size of the answer's body in bytes: 4 MiB by default, at most 16 MiB. A larger answer is [AnswerTooLarge], although the
   /// request may have had its effect.
   final int maximumAnswer;
 }
@@ -238,7 +238,7 @@ final class Header {
   /// A line.
   const Header(this.name, this.value);
 
-  /// The name: as received on Android, in the spelling that iOS chooses there.
+  /// The name of the header: on Android as received; on iOS in the spelling that the system chooses.
   final String name;
 
   /// The value.

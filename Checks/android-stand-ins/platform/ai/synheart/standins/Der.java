@@ -48,7 +48,7 @@ final class Der {
 
     static byte[] printable(String text) { return tagged(0x13, text.getBytes(StandardCharsets.US_ASCII)); }
 
-    /** YYMMDDHHMMSSZ. */
+    /** A UTCTime from a text of the form YYMMDDHHMMSSZ. */
     static byte[] utcTime(String text) { return tagged(0x17, text.getBytes(StandardCharsets.US_ASCII)); }
 
     static byte[] oid(long... arcs) {
@@ -58,7 +58,7 @@ final class Der {
         return tagged(0x06, out.toByteArray());
     }
 
-    /** {@code [tag] EXPLICIT}, tag numbers above 30 included. */
+    /** An element {@code [tag] EXPLICIT}. Tag numbers above 30 are allowed. */
     static byte[] explicit(int tag, byte[] value) {
         if (tag < 31) return tagged(0xA0 | tag, value);
         ByteArrayOutputStream identifier = new ByteArrayOutputStream();

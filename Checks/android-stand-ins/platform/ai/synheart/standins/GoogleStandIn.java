@@ -21,7 +21,7 @@ import javax.crypto.Cipher;
 import javax.crypto.spec.GCMParameterSpec;
 import javax.crypto.spec.SecretKeySpec;
 
-/** Google behind Play Integrity: classic tokens that an app's server opens with its own keys, and standard ones that only Google opens. */
+/** Stands in for Google's Play Integrity server: classic tokens, which an app's keys decrypt, and standard ones, which only it decodes. */
 public final class GoogleStandIn implements AutoCloseable {
     private static final Base64.Encoder BASE64 = Base64.getEncoder(), URL = Base64.getUrlEncoder().withoutPadding();
 
@@ -30,7 +30,7 @@ public final class GoogleStandIn implements AutoCloseable {
     private final KeyPair verification;
     private final Map<String, String> standardTokens = new ConcurrentHashMap<>();
     private HttpServer server;
-    /** What Google says of the device: labels, separated by commas. */
+    /** The labels in Google's verdict about the device, separated by commas. */
     public volatile String deviceLabels = "MEETS_DEVICE_INTEGRITY";
 
     public GoogleStandIn() {
@@ -43,10 +43,10 @@ public final class GoogleStandIn implements AutoCloseable {
         }
     }
 
-    /** {@code DECRYPTION_KEY} as Play Console has it. */
+    /** The {@code DECRYPTION_KEY} in the form that Play Console shows. */
     public String decryptionKey() { return BASE64.encodeToString(decryptionKey); }
 
-    /** {@code VERIFICATION_KEY} as Play Console has it. */
+    /** The {@code VERIFICATION_KEY} in the form that Play Console shows. */
     public String verificationKey() { return BASE64.encodeToString(verification.getPublic().getEncoded()); }
 
     String classicToken(String packageName, String nonce) {
@@ -99,7 +99,7 @@ public final class GoogleStandIn implements AutoCloseable {
         return "http://127.0.0.1:" + server.getAddress().getPort();
     }
 
-    /** A service account's file for this Google. */
+    /** The JSON file of a service account, whose token URL is that of this stand-in. */
     public String serviceAccount() throws IOException, GeneralSecurityException {
         KeyPairGenerator generator = KeyPairGenerator.getInstance("RSA");
         generator.initialize(2048);

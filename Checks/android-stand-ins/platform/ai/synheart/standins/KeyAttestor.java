@@ -23,7 +23,7 @@ import java.util.Arrays;
 import java.util.Base64;
 import java.util.List;
 
-/** Attests keys as a factory-provisioned device does, under a root of its own that a test app's {@code trust_anchors} names. */
+/** Attests keys as a factory-provisioned device does, under its own root. The {@code trust_anchors} of a test app have this root. */
 public final class KeyAttestor {
     /** SHA-256 of the certificate that signed the app. */
     public static final byte[] APP_DIGEST = filled(32, 0x11);
@@ -36,7 +36,7 @@ public final class KeyAttestor {
     private final KeyPair intermediate = newKey();
     private final KeyPair attestation = newKey();
 
-    /** The root's key is kept in this file. */
+    /** Reads the root's key from this file. If the file does not exist, creates it with a new key. */
     KeyAttestor(Path file) {
         try {
             if (!Files.exists(file)) {
@@ -58,7 +58,7 @@ public final class KeyAttestor {
         }
     }
 
-    /** The root's certificate, for a policy that is to trust this device. */
+    /** The root's certificate, for policies that trust this device. */
     public String rootPEM() {
         String body = Base64.getMimeEncoder(64, new byte[] {'\n'}).encodeToString(rootCertificate());
         return "-----BEGIN CERTIFICATE-----\n" + body + "\n-----END CERTIFICATE-----\n";
@@ -82,7 +82,7 @@ public final class KeyAttestor {
             rootCertificate());
     }
 
-    /** The one certificate of a key without attestation. */
+    /** The only certificate of a key without attestation. */
     byte[] selfSigned(KeyPair key) { return certificate(LEAF, LEAF, key.getPublic(), key.getPrivate()); }
 
     private byte[] rootCertificate() { return certificate(ROOT, ROOT, root.getPublic(), root.getPrivate()); }
@@ -127,7 +127,7 @@ public final class KeyAttestor {
         }
     }
 
-    /** A name of pairs: type and value. */
+    /** An X.501 name. The arguments alternate between type and value. */
     private static byte[] name(byte[]... pairs) {
         byte[][] attributes = new byte[pairs.length / 2][];
         for (int i = 0; i < attributes.length; i++) attributes[i] = Der.set(Der.sequence(pairs[2 * i], pairs[2 * i + 1]));

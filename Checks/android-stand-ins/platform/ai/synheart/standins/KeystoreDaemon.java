@@ -38,8 +38,8 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
- * The Keystore's daemon and its hardware: a file for each key. A test tells it how to fail, in the daemon's own codes
- * (android.system.keystore2.ResponseCode, positive, and KeyMint's ErrorCode, negative).
+ * Stands in for the Keystore's daemon and hardware. Each key is a file. Tests make calls fail with the daemon's own codes: those of
+ * android.system.keystore2.ResponseCode are positive, those of KeyMint's ErrorCode are negative.
  */
 public final class KeystoreDaemon {
     public static final int LOCKED = 2, UNINITIALIZED = 3, SYSTEM_ERROR = 4, PERMISSION_DENIED = 6, KEY_NOT_FOUND = 7, VALUE_CORRUPTED = 8,
@@ -50,18 +50,18 @@ public final class KeystoreDaemon {
         DEVICE_LOCKED = -72, UNIMPLEMENTED = -100, UNKNOWN_ERROR = -1000,
         INVALID_INPUT_LENGTH = -21, KEY_RATE_LIMIT_EXCEEDED = -54;
 
-    /** A call of the daemon. */
+    /** The kinds of calls to the daemon. */
     public enum Call { GET, GENERATE, DELETE, SIGN_START, SIGN_FINISH, CIPHER_START, CIPHER_FINISH }
 
     /** How the device attests keys. */
     public enum Attestation {
-        /** A chain by the hardware. */
+        /** The hardware returns a chain. */
         HARDWARE,
-        /** A chain under a software root, as on an emulator. */
+        /** The chain leads to a software root, as on an emulator. */
         SOFTWARE,
-        /** The key is made, its one certificate signed by itself: Android 8 on old hardware. */
+        /** The key gets only a self-signed certificate, as on Android 8 with old hardware. */
         NONE,
-        /** The hardware makes no key with a challenge. */
+        /** The hardware refuses to create a key with a challenge. */
         REFUSED
     }
 
@@ -90,7 +90,7 @@ public final class KeystoreDaemon {
             this.provisioning = provisioning;
         }
 
-        /** Whether the fault is one of attesting, which a key without attestation does not need. */
+        /** Whether only attestation can fail with this code. It does not affect a key without attestation. */
         boolean isOfAttestation() {
             return code >= OUT_OF_KEYS && code <= GET_ATTESTATION_APPLICATION_ID_FAILED || code == ATTESTATION_KEYS_NOT_PROVISIONED;
         }
@@ -98,13 +98,13 @@ public final class KeystoreDaemon {
 
     private final Path folder;
     private final String packageName;
-    /** Who attests keys on this device. */
+    /** Attests the keys of this device. */
     public final KeyAttestor attestor;
     /** Whether there is a StrongBox. */
     public volatile boolean hasStrongBox = true;
     /** How the device attests keys. */
     public volatile Attestation attestation = Attestation.HARDWARE;
-    /** Runs at each call that fails as told, before its answer. */
+    /** Runs in each call that a test makes fail, just before the failure. */
     public volatile Runnable duringFailure = () -> {};
     private final Map<Call, Deque<Fault>> next = new HashMap<>();
     private final Map<Call, Fault> always = new HashMap<>();
@@ -121,37 +121,41 @@ public final class KeystoreDaemon {
         attestor = new KeyAttestor(folder.resolve("attestation.key"));
     }
 
-    /** The next calls of this kind fail with these codes, in this order; 0 lets one through. */
+    /** Makes the next calls of this kind fail with these codes, in this order. Code 0 lets one call succeed. */
     public synchronized void failNext(Call call, int... codes) {
         for (int code : codes) next.computeIfAbsent(call, key -> new ArrayDeque<>()).add(new Fault(code, Provisioning.REFUSED));
     }
 
-    /** Every call of this kind fails with this code; 0 ends that. */
+    /** Makes every call of this kind fail with this code. Code 0 ends the failures. */
     public synchronized void failAlways(Call call, int code) { failAlways(call, code, Provisioning.REFUSED); }
 
-    /** Every call of this kind fails with this code and this status of remote provisioning, which counts for code 22. */
+    /** Makes every call of this kind fail with this code. {@code provisioning} is the remote provisioning status of code 22. */
     public synchronized void failAlways(Call call, int code, Provisioning provisioning) {
         if (code == 0) always.remove(call); else always.put(call, new Fault(code, provisioning));
     }
 
-    /** Every call fails with this code; 0 ends that. */
+    /** Makes every call fail with this code. Code 0 ends the failures. */
     public void failEverything(int code) { for (Call call : Call.values()) failAlways(call, code); }
 
-    /** Every call works again. */
+    /** Ends all failures and waits that a test set. */
     public synchronized void works() {
         next.clear();
         always.clear();
         held.clear();
     }
 
-    /** Calls of this kind do not answer until the latch opens; null ends that. */
+    /** Makes calls of this kind wait until the latch opens. Null: they no longer wait. */
     public synchronized void hold(Call call, CountDownLatch latch) {
         if (latch == null) held.remove(call); else held.put(call, latch);
     }
 
     /**
-     * How long calls take from now on, in milliseconds; for measurements. The way through binder takes half of its mean at least, and
-     * seldom several times as much; making a key and signing with it also take what its hardware needs.
+     * Sets how long calls take from now on, for measurements. Every call takes the time of binder: at least half of the mean, and rarely
+     * several times the mean. Creating a key and operations with it also take the time of the key's hardware.
+     *
+     * @param binder the mean time of binder, in milliseconds
+     * @param tee the time of the TEE, in milliseconds
+     * @param strongBox the time of the StrongBox, in milliseconds
      */
     public synchronized void slow(int binder, int tee, int strongBox) {
         this.binder = binder;
@@ -176,10 +180,10 @@ public final class KeystoreDaemon {
         try { TimeUnit.NANOSECONDS.sleep((long) (milliseconds * 1e6)); } catch (InterruptedException error) { throw failure(SYSTEM_ERROR); }
     }
 
-    /** How many calls there were. */
+    /** The number of all calls. */
     public synchronized int count() { return counts.values().stream().mapToInt(Integer::intValue).sum(); }
 
-    /** How many calls of this kind there were. */
+    /** The number of calls of this kind. */
     public synchronized int count(Call call) { return counts.getOrDefault(call, 0); }
 
     /** The names of all keys. */
@@ -193,12 +197,12 @@ public final class KeystoreDaemon {
         }
     }
 
-    /** Removes a key behind the app's back. */
+    /** Removes a key without a call of the app. */
     public void lose(String alias) {
         try { Files.deleteIfExists(file(alias)); } catch (IOException error) { throw new UncheckedIOException(error); }
     }
 
-    /** Makes a key one that is found and cannot be used, as after a restore: the hardware refuses its blob. */
+    /** Makes a key unusable: it is still found, but the hardware refuses its blob, as after a restore. */
     public void corrupt(String alias) {
         try {
             Entry entry = read(alias);
@@ -208,18 +212,18 @@ public final class KeystoreDaemon {
         }
     }
 
-    /** Invalidates a key for good, until one of the same name is made. */
+    /** Invalidates a key until a new one is created under the same name. */
     public synchronized void invalidate(String alias) { invalidated.add(alias); }
 
     /** Removes every key, as clearing the credentials does. */
     public void deleteEverything() { for (String alias : aliases()) lose(alias); }
 
-    /** Whether a key lives in the StrongBox; null without such a key. */
+    /** Whether a key is in the StrongBox; null if there is no such key. */
     public Boolean isInStrongBox(String alias) {
         try { return read(alias).isStrongBox; } catch (KeyStoreException error) { return null; }
     }
 
-    // What the provider calls.
+    // The calls of the provider.
 
     void enter(Call call) throws KeyStoreException { enter(call, true); }
 
@@ -280,7 +284,7 @@ public final class KeystoreDaemon {
         } catch (GeneralSecurityException error) {
             throw failure(UNKNOWN_ERROR);
         } finally {
-            // As Android does since version 12: a failure also deletes the key that was to be replaced.
+            // Since Android 12, a failure also deletes the key that the new one would have replaced.
             if (!isMade) lose(spec.getKeystoreAlias());
         }
     }
@@ -316,7 +320,7 @@ public final class KeystoreDaemon {
 
     static KeyStoreException failure(int code) { return StandInKeyStoreExceptions.of(code, message(code), Provisioning.REFUSED); }
 
-    /** Since version 13 the daemon's own text stands in it, which may hold anything. */
+    /** The message for a code. Since Android 13 it includes the daemon's own text, which may mention other failures. */
     private static String message(int code) {
         String text = text(code);
         return Build.VERSION.SDK_INT < 33 ? text

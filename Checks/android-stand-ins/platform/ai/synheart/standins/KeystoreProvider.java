@@ -50,8 +50,8 @@ import javax.crypto.spec.GCMParameterSpec;
 import javax.crypto.spec.SecretKeySpec;
 
 /**
- * The provider "AndroidKeyStore", with the exceptions of Android's own: since version 12 (API 31) the look-ups but {@code getKey}
- * answer "not there" to every failure; before, {@code getKey} does so too where the daemon cannot be reached. Its keys have no encoding.
+ * Stands in for the provider "AndroidKeyStore", with the same exceptions. Look-ups other than {@code getKey} report every failure as an
+ * absent key. {@code getKey} does so before Android 12 (API 31), if the daemon cannot be reached. The keys have no encoding.
  */
 public final class KeystoreProvider extends Provider {
     static final String NAME = "AndroidKeyStore";
@@ -121,7 +121,7 @@ public final class KeystoreProvider extends Provider {
         return new HardwarePrivateKey(entry.alias, ((ECPublicKey) certificate(entry.chain.get(0)).getPublicKey()).getParams());
     }
 
-    /** What starting an operation throws. */
+    /** The exception that the start of an operation throws. */
     private static InvalidKeyException invalidKey(KeyStoreException error, int code) {
         switch (code) {
             case KeystoreDaemon.KEY_NOT_FOUND:
@@ -334,7 +334,7 @@ public final class KeystoreProvider extends Provider {
             }
         }
 
-        /** Every failure is "not there". */
+        /** The key's entry; null after any failure. */
         private static KeystoreDaemon.Entry metadata(String alias) {
             // The caller cannot tell a failure from an absent key.
             try { return daemon().get(alias); } catch (KeyStoreException error) { return null; }

@@ -8,7 +8,7 @@ import java.util.List;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.Executor;
 
-/** A task that the stand-in completes, now, later or never. */
+/** A task that the stand-in completes at once, later or never. */
 final class PendingTask<Result> extends Task<Result> {
     private final List<Runnable> listeners = new ArrayList<>();
     private boolean isComplete, isCanceled;
@@ -27,7 +27,7 @@ final class PendingTask<Result> extends Task<Result> {
         return task;
     }
 
-    /** Completes the task once. */
+    /** Completes the task. Only the first call has an effect. */
     void complete(Result result, Exception failure, boolean isCanceled) {
         List<Runnable> waiting;
         synchronized (this) {

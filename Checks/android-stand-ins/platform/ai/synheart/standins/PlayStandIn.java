@@ -16,14 +16,14 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.IntFunction;
 import java.util.function.Supplier;
 
-/** Play Integrity on the phone: the Play Store's part. A test tells it how to fail, in Google's own codes. */
+/** Stands in for the part of Play Integrity on the phone, in the Play Store. Tests make it fail with Google's own codes. */
 public final class PlayStandIn {
     private static final int NEVER = Integer.MIN_VALUE, CANCELLED = Integer.MIN_VALUE + 1;
 
     private final String packageName;
-    /** Google, which makes the tokens. */
+    /** The Google server that makes the tokens. */
     public volatile GoogleStandIn google = new GoogleStandIn();
-    /** How often a provider was prepared, and how often a token was asked for. */
+    /** The number of prepared providers, and the number of token requests. */
     public final AtomicInteger warmUps = new AtomicInteger(), requests = new AtomicInteger();
     private final Deque<Integer> warmUpFaults = new ArrayDeque<>(), requestFaults = new ArrayDeque<>();
     private final Deque<Runnable> late = new ArrayDeque<>();
@@ -33,25 +33,25 @@ public final class PlayStandIn {
 
     PlayStandIn(String packageName) { this.packageName = packageName; }
 
-    /** The next token requests fail with these codes, in this order; 0 lets one through, {@link #neverAnswers} does not answer. */
+    /** Makes the next token requests fail with these codes, in this order. Code 0 succeeds, {@link #neverAnswers} gets no answer. */
     public void failRequests(int... codes) { synchronized (requestFaults) { for (int code : codes) requestFaults.add(code); } }
 
-    /** The next warm-ups fail with these codes. */
+    /** Makes the next warm-ups fail with these codes. */
     public void failWarmUps(int... codes) { synchronized (warmUpFaults) { for (int code : codes) warmUpFaults.add(code); } }
 
-    /** Everything fails with this code; 0 ends that. */
+    /** Makes every call fail with this code. Code 0 ends the failures. */
     public void failAlways(int code) { lastingFault = code; }
 
-    /** No answer, ever. */
+    /** The code of a call that is never answered. */
     public static int neverAnswers() { return NEVER; }
 
-    /** The task is cancelled. */
+    /** The code of a call whose task is cancelled. */
     public static int cancels() { return CANCELLED; }
 
-    /** From now on no task is complete when it is returned: {@link #answerLate} completes those that wait. */
+    /** With true, no task is complete when it is returned. {@link #answerLate} completes the waiting tasks. */
     public void answersLate(boolean answersLate) { this.answersLate = answersLate; }
 
-    /** Completes the tasks that wait, and returns how many there were. */
+    /** Completes the waiting tasks, and returns their number. */
     public int answerLate() {
         Deque<Runnable> waiting;
         synchronized (late) {
@@ -62,7 +62,7 @@ public final class PlayStandIn {
         return waiting.size();
     }
 
-    /** Providers that were prepared until now are invalid from now on, as after hours. */
+    /** Invalidates the providers that were prepared before this call, as happens after some hours. */
     public void invalidateProviders() { generation++; }
 
     public IntegrityManager classic(Context context) {

@@ -2,9 +2,9 @@ package ai.synheart.standins;
 
 import java.time.Instant;
 
-/** The clock of Google and of the Keystore's authority: the system's, moved by a test. */
+/** The clock of Google and of the Keystore's attestation: the system's clock plus an offset that tests set. */
 public final class StandInClock {
-    /** How far it is ahead of the system's. */
+    /** The time by which this clock is ahead of the system's. */
     public static volatile long offsetMillis;
 
     private StandInClock() {}

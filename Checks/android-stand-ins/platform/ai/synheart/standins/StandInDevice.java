@@ -12,19 +12,19 @@ import java.security.Security;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * A phone with one app: its storage, its lock, its Keystore and its Google. Everything that outlives the process lies in a folder,
- * so that a second process on the same folder is a second process of the app.
+ * A phone with one app: its storage, its lock, its Keystore and Google's services. All state that outlives the process is in a folder,
+ * so that another process with the same folder acts as another process of the app.
  */
 public final class StandInDevice {
     private static volatile StandInDevice current;
 
-    /** Where everything of the phone lies. */
+    /** The folder that has all state of the phone. */
     public final Path folder;
     /** The Keystore. */
     public final KeystoreDaemon keystore;
     /** Play Integrity, as the app on the phone sees it; null in an app without Google's library. */
     public final PlayStandIn play;
-    /** How often the app asked the user manager, which lives in another process. */
+    /** The number of the app's calls to the user manager, which runs in another process. */
     public final AtomicInteger userManagerCalls = new AtomicInteger();
     /** The app's name. */
     public final String packageName = "com.example.app";
@@ -58,15 +58,15 @@ public final class StandInDevice {
         return current;
     }
 
-    /** What an activity or a service of the app is. */
+    /** A context as an activity or a service of the app has it. */
     public Context context() { return new AppContext(false); }
 
-    /** Restarts the phone: until {@link #unlock} nobody can read the credential-encrypted storage. */
+    /** Restarts the phone. Until {@link #unlock}, the credential-encrypted storage cannot be read. */
     public void reboot() {
         try {
             Path encrypted = folder.resolve("user/encrypted");
             Files.move(credentialEncrypted(), encrypted);
-            // Names below it are not found, and nothing can be made there.
+            // A link whose target does not exist: no file is found below it, and none can be created.
             Files.createSymbolicLink(credentialEncrypted(), Path.of("/proc/none/locked"));
         } catch (IOException error) {
             throw new UncheckedIOException(error);

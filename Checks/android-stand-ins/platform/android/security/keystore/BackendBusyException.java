@@ -3,7 +3,7 @@ package android.security.keystore;
 import androidx.annotation.NonNull;
 import java.security.ProviderException;
 
-/** The hardware has no free operation. API 31. */
+/** The hardware has no free operation slot. Since API 31. */
 public class BackendBusyException extends ProviderException {
     private final long backOffHintMillis;
 

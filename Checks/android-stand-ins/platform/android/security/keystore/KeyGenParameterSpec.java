@@ -43,10 +43,10 @@ public final class KeyGenParameterSpec implements AlgorithmParameterSpec {
         public Builder setAlgorithmParameterSpec(@NonNull AlgorithmParameterSpec spec) { algorithm = spec; return this; }
         @NonNull public Builder setKeySize(int bits) { keySize = bits; return this; }
 
-        /** At most 128 bytes: the Keystore refuses more when it makes the key. */
+        /** Accepts a challenge of any length. When the key is created, the Keystore refuses more than 128 bytes. */
         @NonNull public Builder setAttestationChallenge(byte[] challenge) { this.challenge = challenge == null ? null : challenge.clone(); return this; }
 
-        /** API 28. */
+        /** Since API 28. */
         @NonNull public Builder setIsStrongBoxBacked(boolean isStrongBoxBacked) {
             if (android.os.Build.VERSION.SDK_INT < 28) throw new NoSuchMethodError("setIsStrongBoxBacked");
             this.isStrongBoxBacked = isStrongBoxBacked;

@@ -2,7 +2,7 @@ package android.security.keystore;
 
 import java.security.ProviderException;
 
-/** API 28. */
+/** Since API 28. */
 public class StrongBoxUnavailableException extends ProviderException {
     public StrongBoxUnavailableException() { super(); }
 

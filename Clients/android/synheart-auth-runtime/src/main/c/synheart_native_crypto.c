@@ -13,7 +13,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* Longer texts are refused, as Kotlin does. */
+/* Longer texts are refused, as in Kotlin. */
 #define MAXIMUM_TEXT (64 * 1024)
 #define MAXIMUM_MESSAGE (16 * 1024 * 1024)
 #define MAXIMUM_RESULT (1024 * 1024)
@@ -50,8 +50,8 @@ static const struct {
     {"deleteKey", "([B)I"},       {"secureStore", "([B[B[B)I"}, {"secureLoad", "([B[B)[B"},     {"secureDelete", "([B[B)I"},
 };
 
-/* Written by JNI_OnLoad before System.loadLibrary returns, and never again. `virtual_machine` is written last: a call that sees it
- * sees the others. */
+/* Written by JNI_OnLoad before System.loadLibrary returns, and never again. `virtual_machine` is written last: a call that reads its
+ * value also reads those of the others. */
 static JavaVM *virtual_machine;
 static jclass functions_class;
 static jmethodID methods[FUNCTIONS];
@@ -70,8 +70,8 @@ struct visit {
     jboolean is_attached;
 };
 
-/* A failure to find the class or a function is thrown by System.loadLibrary, which names it: an app without the Kotlin client, or one
- * whose shrinker removed it. */
+/* If the class or a function is not found, System.loadLibrary throws an error that names it. Then the app has no Kotlin client, or its
+ * shrinker removed the class or the function. */
 jint JNI_OnLoad(JavaVM *vm, void *reserved) {
     (void)reserved;
     void *env_pointer = NULL;

@@ -341,7 +341,7 @@ int main(int count, char **arguments) {
     nothing_works();
 
     CHECK(is_true("start", arguments[2]));
-    /* As DynamicLibrary.open does: by the bare name of a loaded library. */
+    /* Opens the loaded library by its bare name, as DynamicLibrary.open does. */
     void *again = dlopen("libsynheart_native_crypto.so", RTLD_NOW);
     CHECK(again == library);
 

@@ -43,12 +43,12 @@ public final class EventChannel {
                         }
                     }
                 };
-                // A hot restart listens again without a cancel.
+                // After a hot restart, Dart listens again without a cancel.
                 if (active.getAndSet(sink) != null) {
                     try {
                         handler.onCancel(null);
                     } catch (RuntimeException error) {
-                        // Flutter logs it.
+                        // Flutter logs the exception.
                     }
                 }
                 try {

@@ -12,7 +12,7 @@ import java.util.Map;
 
 /**
  * Stand-in: the standard message codec, in the host's byte order: one byte for the type, sizes in 1, 3 or 5 bytes, and 8-byte
- * values aligned to 8 bytes. Without the types that this plugin does not use.
+ * values aligned to 8 bytes. Types that this plugin does not use are left out.
  */
 public class StandardMessageCodec {
     public static final StandardMessageCodec INSTANCE = new StandardMessageCodec();

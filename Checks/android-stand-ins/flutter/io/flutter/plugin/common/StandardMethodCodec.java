@@ -4,7 +4,7 @@ import java.io.ByteArrayOutputStream;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 
-/** Stand-in: method calls and their envelopes on {@link StandardMessageCodec}. */
+/** Stand-in: encodes method calls, and the envelopes of their results, with {@link StandardMessageCodec}. */
 public final class StandardMethodCodec {
     public static final StandardMethodCodec INSTANCE = new StandardMethodCodec();
 

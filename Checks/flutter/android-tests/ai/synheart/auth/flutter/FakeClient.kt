@@ -16,7 +16,7 @@ import kotlin.time.Duration.Companion.seconds
 import kotlinx.coroutines.CompletableDeferred
 import kotlinx.coroutines.flow.MutableSharedFlow
 
-/** A client that answers at once, fails as told, or waits until it is told to go on. */
+/** A client whose calls succeed at once, fail with [failure], or wait for [gate]. */
 internal class FakeClient : AuthClient {
     /** The calls until now: the method and its arguments as the client got them. */
     val calls = LinkedBlockingQueue<List<Any?>>()
@@ -25,11 +25,11 @@ internal class FakeClient : AuthClient {
     @Volatile
     var failure: SynheartAuthException? = null
 
-    /** The calls wait for this. */
+    /** Calls wait until this completes; null: they do not wait. */
     @Volatile
     var gate: CompletableDeferred<Unit>? = null
 
-    /** What `send` answers. */
+    /** The response of `send`. */
     @Volatile
     var answer = HttpResponse(200, listOf("Content-Type" to "text/plain", "X-Two" to "a", "X-Two" to "b"), byteArrayOf(1, 2, 3))
 

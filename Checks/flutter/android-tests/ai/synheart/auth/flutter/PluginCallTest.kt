@@ -61,7 +61,7 @@ class PluginCallTest {
 
     @Test
     fun `an error of a send says whether the request may have happened`() {
-        // Only the client itself makes such an error.
+        // Such an error is made by an internal function of the client, which the test calls by reflection.
         val mark = Class.forName("ai.synheart.auth.FailuresKt")
             .getMethod("afterRequest", SynheartAuthException::class.java, Boolean::class.javaPrimitiveType)
         for (expected in listOf(true, false)) {
@@ -103,7 +103,7 @@ class PluginCallTest {
         TestEngine(client).use { other ->
             val before = other.start("registerDevice", registering + ("call" to 1L))
             client.calls.poll(20, TimeUnit.SECONDS)
-            // Dart starts again: it listens, configures, and registers under ids of its own.
+            // Dart starts again: it listens, configures, and numbers its calls anew.
             other.listen()
             assertEquals(Answer.Success(null), other.call("configure", settings("https://a")))
             client.calls.poll(20, TimeUnit.SECONDS)

@@ -9,7 +9,7 @@ import org.junit.Assert.assertEquals
 import org.junit.Assert.assertTrue
 import org.junit.Test
 
-/** The Android half against `contract/channel.json`, message by message, through the codec. */
+/** Compares the Android half with `contract/channel.json`, message by message, through the codec. */
 class PluginContractTest {
     private val client = FakeClient()
     private val engine = TestEngine(client)

@@ -21,7 +21,7 @@ import java.util.concurrent.TimeUnit
 import org.junit.Assert.assertEquals
 import org.junit.Assert.assertTrue
 
-/** What Dart gets for a call. */
+/** The reply that Dart gets for a call. */
 internal sealed interface Answer {
     data class Success(val value: Any?) : Answer
     data class Failure(val code: String, val message: String?, val details: Any?) : Answer
@@ -77,7 +77,7 @@ internal class TestEngine(client: AuthClient, configured: Configured = Configure
 
     fun listen() = assertEquals(Answer.Success(null), call("listen", null, Contract.STATES))
 
-    /** Waits until the main thread has done what was posted. */
+    /** Waits until the main thread has run the posted tasks. */
     fun settle() = onMain {}
 
     override fun close() {
@@ -86,7 +86,7 @@ internal class TestEngine(client: AuthClient, configured: Configured = Configure
         assertTrue(main.awaitTermination(20, TimeUnit.SECONDS))
     }
 
-    /** As Android's handler does, it accepts tasks that no thread will run any more. */
+    /** Like Android's handler, accepts tasks even if no thread will run them any more. */
     private fun post(task: Runnable) {
         try {
             main.execute(task)
@@ -110,7 +110,7 @@ internal class TestEngine(client: AuthClient, configured: Configured = Configure
     }
 }
 
-/** The values behind an envelope's first byte. None of this plugin's messages has a double, which would need alignment. */
+/** Reads the values after an envelope's first byte. None of this plugin's messages has a double, which would need alignment. */
 private object Envelope {
     fun read(bytes: ByteBuffer, count: Int): List<Any?> {
         val list = ByteBuffer.allocate(bytes.remaining() + 2).order(ByteOrder.nativeOrder())

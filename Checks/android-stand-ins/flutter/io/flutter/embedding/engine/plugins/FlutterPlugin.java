@@ -4,13 +4,13 @@ import android.content.Context;
 import androidx.annotation.NonNull;
 import io.flutter.plugin.common.BinaryMessenger;
 
-/** Stand-in: what the engine calls of a plugin. */
+/** Stand-in: the methods of a plugin that the engine calls. */
 public interface FlutterPlugin {
     void onAttachedToEngine(@NonNull FlutterPluginBinding binding);
 
     void onDetachedFromEngine(@NonNull FlutterPluginBinding binding);
 
-    /** What the engine lends to a plugin. Flutter's class has a longer constructor, which plugins do not call. */
+    /** The objects that the engine gives to a plugin. Flutter's class has a longer constructor, which plugins do not call. */
     class FlutterPluginBinding {
         private final Context applicationContext;
         private final BinaryMessenger binaryMessenger;

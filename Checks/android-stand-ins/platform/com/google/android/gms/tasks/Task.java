@@ -4,7 +4,7 @@ import androidx.annotation.NonNull;
 import androidx.annotation.Nullable;
 import java.util.concurrent.Executor;
 
-/** A result of Google Play services, now or later. {@code ai.synheart.standins.PendingTask} is one. */
+/** A result of Google Play services that may arrive later. {@code ai.synheart.standins.PendingTask} implements it. */
 public abstract class Task<TResult> {
     public Task() {}
 
@@ -28,6 +28,6 @@ public abstract class Task<TResult> {
     @Nullable
     public abstract Exception getException();
 
-    /** Throws {@link IllegalStateException} before there is a result, and {@link RuntimeExecutionException} where there will be none. */
+    /** Throws {@link IllegalStateException} before the task is complete, and {@link RuntimeExecutionException} if it failed. */
     public abstract TResult getResult();
 }

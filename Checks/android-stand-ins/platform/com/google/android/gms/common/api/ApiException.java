@@ -1,6 +1,6 @@
 package com.google.android.gms.common.api;
 
-/** Google's own classes make one from a {@code Status}. */
+/** Google's own class is constructed from a {@code Status}. */
 public class ApiException extends Exception {
     private final int statusCode;
 

@@ -2,7 +2,7 @@ package com.google.android.play.core.integrity;
 
 import com.google.android.gms.tasks.Task;
 
-/** Classic requests. */
+/** Makes classic requests. */
 public interface IntegrityManager {
     Task<IntegrityTokenResponse> requestIntegrityToken(IntegrityTokenRequest request);
 }

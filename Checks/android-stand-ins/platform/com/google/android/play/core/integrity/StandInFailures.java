@@ -1,6 +1,6 @@
 package com.google.android.play.core.integrity;
 
-/** Makes what only Google's library makes. */
+/** Makes exceptions that only Google's library can make. */
 public final class StandInFailures { // stand-in only
     private StandInFailures() {}
 

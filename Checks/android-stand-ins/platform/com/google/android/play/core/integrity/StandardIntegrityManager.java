@@ -3,7 +3,7 @@ package com.google.android.play.core.integrity;
 import com.google.android.gms.tasks.Task;
 import java.util.Set;
 
-/** Standard requests: prepared once, answered fast. */
+/** Makes standard requests: after one slow preparation, they are answered fast. */
 public interface StandardIntegrityManager {
     Task<StandardIntegrityTokenProvider> prepareIntegrityToken(PrepareIntegrityTokenRequest request);
 
@@ -18,7 +18,7 @@ public interface StandardIntegrityManager {
     }
 
     abstract class PrepareIntegrityTokenRequest {
-        /** Stand-in only: what the Play Store reads. */
+        /** Stand-in only: the number, which the Play Store reads. */
         public abstract long cloudProjectNumber();
 
         public static Builder builder() {

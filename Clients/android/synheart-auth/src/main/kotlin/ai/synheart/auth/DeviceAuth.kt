@@ -4,8 +4,8 @@ import kotlinx.coroutines.flow.SharedFlow
 import kotlinx.coroutines.flow.StateFlow
 
 /**
- * The calls of an app. [SynheartAuth] is the client; `FakeDeviceAuth` of the module `synheart-auth-testing` is one for an app's
- * own tests.
+ * The calls of an app. [SynheartAuth] is the client. `FakeDeviceAuth` of the module `synheart-auth-testing` replaces it in an
+ * app's own tests.
  *
  * Every function can be called on any thread, the main thread included. It throws [SynheartAuthException], and
  * `CancellationException` once its caller is cancelled.

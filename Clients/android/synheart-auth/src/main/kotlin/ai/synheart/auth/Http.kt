@@ -46,7 +46,7 @@ public class HttpRequest internal constructor(
     public val bodySize: Long?,
     /** The limit of the whole exchange; in `SynheartAuth.send` of the whole call, recoveries included. */
     public val deadline: Duration,
-    /** The most bytes of the answer's body. */
+    /** The maximum size of the answer's body, in bytes. */
     public val maximumAnswer: Int,
     /** Whether the body of a 2xx or 3xx is `HttpResponse.stream` instead of bytes. The deadline then ends with the answer's head. */
     public val streamsAnswer: Boolean,
@@ -83,7 +83,7 @@ public class HttpResponse(
     /** The body of an answer to a request that streams it. The caller reads it on a thread that may block, and closes it. */
     public val stream: InputStream? = null,
 ) {
-    /** The value of a header that is there once; null if it is absent or repeated. Case does not matter. */
+    /** The value of a header that occurs exactly once; null if it is absent or repeated. The case of the name does not matter. */
     public fun header(name: String): String? =
         headers.filter { it.first.equals(name, ignoreCase = true) }.map { it.second.trim(' ', '\t') }.singleOrNull()
 
@@ -95,6 +95,6 @@ public class HttpResponse(
         }
     }
 
-    /** The status alone. */
+    /** Only the status. */
     override fun toString(): String = "HttpResponse($status)"
 }

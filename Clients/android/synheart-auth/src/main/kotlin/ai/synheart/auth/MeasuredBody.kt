@@ -18,7 +18,7 @@ internal class MeasuredBody private constructor(
     /** SHA-256. */
     val digest: ByteArray,
 ) : StreamedBody {
-    /** Why the latest copy was not written; null if it was, or if the transport failed. */
+    /** The body's error, if the latest copy was not written; null if it was written, or if the transport failed. */
     @Volatile
     var failure: IOException? = null
         private set
@@ -76,7 +76,7 @@ internal class MeasuredBody private constructor(
     }
 
     companion object {
-        /** Threads besides those of `Dispatchers.IO`, which the app's own code uses. A source that hangs blocks one. */
+        /** Threads in addition to those of `Dispatchers.IO`, which the app's own code uses. A source that hangs blocks one of them. */
         private val READING = Dispatchers.IO.limitedParallelism(16)
 
         /** Reads the body once. Throws `SIGNING_FAILED` if that is not possible. */

@@ -40,8 +40,8 @@ public interface DeviceKeyStore {
     public fun sign(alias: String, message: ByteArray): ByteArray
 
     /**
-     * Proves that the store works: the key's canary, another key of the same kind and age, must sign. A canary that is gone or
-     * invalidated is made again, and the new one must sign.
+     * Proves that the store works: the key's canary, another key of the same kind and age, must sign. A canary that is missing or
+     * invalidated is created again, and the new one must sign.
      *
      * @param alias the name of the key that is missing or cannot be used
      * @throws DeviceKeyStoreException if the store does not work
@@ -52,7 +52,7 @@ public interface DeviceKeyStore {
     public fun delete(alias: String)
 }
 
-/** Why a key store failed. The message is for logs of debug builds. */
+/** A failure of a key store. The message is for logs of debug builds. */
 public class DeviceKeyStoreException(
     /** The meaning of the failure for the identity. */
     public val code: Code,
@@ -113,7 +113,7 @@ public class AttestationEvidence(
     public val keyAttestation: List<ByteArray>? = null,
 )
 
-/** Why a provider gave no evidence. The message is for logs of debug builds. */
+/** A failure of an attestation provider. The message is for logs of debug builds. */
 public class AttestationException(
     /** The meaning of the failure for the registration. */
     public val code: Code,
@@ -257,7 +257,7 @@ public fun interface Sleeper {
     public suspend fun sleep(duration: Duration, purpose: SleepPurpose)
 }
 
-/** Why the client waits. */
+/** The reason why the client waits. */
 public enum class SleepPurpose {
     /** For the next attempt. */
     RETRY,

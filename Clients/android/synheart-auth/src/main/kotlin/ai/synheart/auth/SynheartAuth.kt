@@ -96,7 +96,7 @@ public class SynheartAuth(private var configuration: Configuration? = null) : De
     override suspend fun state(appId: String): IdentityState = background(appId) { it.context.ledger.load().state }
 
     override suspend fun stateFlow(appId: String): StateFlow<IdentityState> = background(appId) {
-        // The flow exists before the record is read, so that it is told of this reading and of each later change.
+        // The flow exists before the record is read, so that it gets the state that is read and each later change.
         changes.flow(appId).apply { it.context.ledger.load() }.asStateFlow()
     }
 
@@ -144,7 +144,7 @@ public class SynheartAuth(private var configuration: Configuration? = null) : De
                 received
             }
         } catch (error: CancellationException) {
-            // The caller left at the moment when the answer came.
+            // The caller was cancelled at the moment when the answer came.
             answer?.abandon()
             throw error
         }

@@ -27,9 +27,9 @@ import kotlinx.coroutines.withTimeoutOrNull
  * Android's HTTP stack escapes some characters of a URL itself. A signature covers the URL as it is sent, so such a URL is refused.
  */
 public class UrlConnectionTransport internal constructor(
-    /** Where the exchanges run. Each blocks a thread. */
+    /** The dispatcher that runs the exchanges. Each blocks a thread. */
     private val background: CoroutineDispatcher,
-    /** Where connections are closed. */
+    /** The dispatcher that closes connections. */
     private val closing: CoroutineDispatcher = background,
 ) : HttpTransport {
     /** A transport on threads of its own: at most 16 exchanges run at once in a process. Others wait for their turn. */
@@ -84,7 +84,7 @@ public class UrlConnectionTransport internal constructor(
 
     /** One request and its answer. */
     private class Exchange(val connection: HttpURLConnection, private val request: HttpRequest) {
-        /** Whether a byte may have left. */
+        /** Whether a byte of the request may have been sent. */
         @Volatile
         var mayHaveLeft = false
             private set
@@ -94,7 +94,7 @@ public class UrlConnectionTransport internal constructor(
         }
 
         /**
-         * Makes the exchange. [ensureActive] throws if the caller has gone. It is checked here, because closing a connection
+         * Makes the exchange. [ensureActive] throws if the caller was cancelled. It is called here, because closing a connection
          * before it is open has no effect.
          */
         fun run(ensureActive: () -> Unit): HttpResponse {
@@ -179,7 +179,7 @@ public class UrlConnectionTransport internal constructor(
     }
 
     private companion object {
-        /** Threads besides those of `Dispatchers.IO`, which the app's own code uses. */
+        /** Threads in addition to those of `Dispatchers.IO`, which the app's own code uses. */
         val EXCHANGES = Dispatchers.IO.limitedParallelism(16)
         val CLOSING = Dispatchers.IO.limitedParallelism(2)
         val WITHOUT_BODY = setOf("GET", "HEAD", "TRACE")

@@ -59,7 +59,7 @@ public data class Registration(
     }
 }
 
-/** Why a client replaces its key. */
+/** The client's reason for replacing its key. */
 public enum class RotationReason(
     /** The name in requests and records. */
     public val wire: String,
@@ -75,11 +75,11 @@ public enum class RotationReason(
 public data class KeyRotation(
     /** The device id, which does not change. */
     public val deviceId: String,
-    /** When the new key became the current one: unix seconds on the service's clock. */
+    /** The time at which the new key became the current one: unix seconds on the service's clock. */
     public val effectiveAt: Long,
 )
 
-/** Why the host gives an identity up (RFC-AUTH-MOBILE-0001 section 9.3). */
+/** The host's reason for giving up an identity (RFC-AUTH-MOBILE-0001 section 9.3). */
 public enum class ResetReason(
     /** The name in records and on platform channels. */
     public val wire: String,

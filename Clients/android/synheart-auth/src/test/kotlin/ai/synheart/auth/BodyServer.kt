@@ -32,7 +32,7 @@ internal class BodyServer : Closeable {
     /** Codes for the next complete requests, which are refused before they are executed. */
     val refusals = ConcurrentLinkedQueue<String>()
 
-    /** The bytes of an answer's body: zeros. */
+    /** The number of bytes in an answer's body. Each byte is zero. */
     @Volatile
     var answerSize = 0L
 
@@ -83,7 +83,7 @@ internal class BodyServer : Closeable {
             hash.update(piece, 0, count)
             rest -= count
             hasBegun.countDown()
-            // Until the test releases it. The bytes written meanwhile fill the connection.
+            // Waits until the test releases the server. The bytes that the client writes meanwhile fill the connection.
             if (stalls) goesOn.await()
         }
         val code = refusals.poll()

@@ -61,7 +61,7 @@ class CancellationTest {
             after.registerDevice(appId)
             after.maintain(appId)
             assertEquals(what, 200, after.send(appId, HttpRequest("GET", statusUrl)).status)
-            // A rotation whose caller has gone continues, and finally deletes the old key.
+            // A rotation whose caller was cancelled continues, and finally deletes the old key.
             withTimeout(20.seconds) { while (phone.keys(appId).size > 1) delay(1) }
             assertEquals(what, 1, phone.keys(appId).size)
             assertEquals(what, listOf(after.getDeviceId(appId)), liveDevices().map { it.string("device_id") })

@@ -38,7 +38,7 @@ class DeathTest {
         val outside = Outside(dyingAt = point)
         try {
             val client = phone.client(outside)
-            // Long enough after the first use that an earlier suspicion can be confirmed.
+            // Moves the clock so far that a suspicion of an earlier process can be confirmed.
             client.state(appId)
             phone.clock.elapsedOffset += 2_000
             phone.isFull = case.isFull
@@ -117,7 +117,7 @@ class DeathTest {
 
     @Test
     fun `a reset on a full disk survives a death at each point`() = dieEverywhere(
-        // The service is told at the end.
+        // The record is removed before the service is told, so a death in between leaves the old row.
         Case(AndroidProof.PLAY_INTEGRITY, maximumRows = 2, isFull = true), 5, register, reset,
     )
 
@@ -131,7 +131,7 @@ class DeathTest {
             try {
                 client.signRequest(appId, "GET", "/")
             } catch (_: SynheartAuthException.KeystoreError) {
-                // The first suspicion.
+                // The error of the first suspicion.
             }
         },
         register,

@@ -364,7 +364,7 @@ class FailureTest {
         register()
         loseAnswer(World.ROTATE, 3)
         expect<NetworkError>(Recovery.RETRY) { client.rotateKey(appId) }
-        // The old key verifies for a minute. After that send finishes the rotation by itself.
+        // The old key verifies for a minute. After that, `send` finishes the rotation by itself.
         answer(World.STATUS, refusal(401, "INVALID_SIGNATURE"))
         expectWorking()
         assertEquals(1, phone.keys(appId).size)

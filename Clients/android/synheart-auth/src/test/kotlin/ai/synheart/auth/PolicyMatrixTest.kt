@@ -33,14 +33,14 @@ class PolicyMatrixTest {
 
     private val settings = Vectors.cases("policies", "policies").filter { "android" in it.array("platforms") }.map(::Setting)
 
-    /** When the operator sets the policy. */
+    /** The time at which the operator sets the policy. */
     private enum class Moment(val edits: Map<String, Any?> = emptyMap()) {
         BEFORE_REGISTRATION,
         AFTER_REGISTRATION,
         WITH_REATTESTATION(mapOf("keys.reattest_on_rotation" to true)),
     }
 
-    /** The time of everything in this world: the phone's, the service's, Google's. */
+    /** The common clock of the phone, the service and Google. */
     private class Time(private val service: RunningService) {
         private var now = Duration.ZERO
 
@@ -58,7 +58,7 @@ class PolicyMatrixTest {
     private class Life(val phone: TestPhone, val setting: Setting, val time: Time) {
         private val service = phone.service
 
-        // Without proofs and authorities: the policies set them.
+        // The record has no proofs and authorities, because the policies set them.
         private val record = phone.record().let { record ->
             val android = record.getValue("android") as Map<*, *>
             record - "signature" + ("android" to android - "proof" - "key_attestation")
@@ -136,7 +136,7 @@ class PolicyMatrixTest {
                     set(moment.edits + setting.edits)
                 }
                 useEverything()
-                // Long after the last rotation.
+                // The last rotation is now 91 days ago, so `maintain` must rotate.
                 time.move(91.days, phone)
                 perform("maintain") { client.maintain(appId) }
                 useEverything()

@@ -164,7 +164,7 @@ class RecordTest {
         passTwoSeconds()
         register()
         expectWorking()
-        // Another damage is another suspicion.
+        // Different damage is a new suspicion.
         storage().write(name(), "nothing".toByteArray())
         expect<SynheartAuthException.StorageError>(Recovery.RETRY) { register() }
     }

@@ -93,7 +93,7 @@ internal class RunningService(vararg environment: Pair<String, String>, movesIts
 
     fun devices(appId: String): List<JsonObject> = administer("GET", "devices?app_id=$appId").array("devices").map { it as JsonObject }
 
-    /** Does something to a device: `revoke`, `approve`, `reject`, `force-rotation`. */
+    /** Changes a device. [what] is `revoke`, `approve`, `reject` or `force-rotation`. */
     fun device(appId: String, deviceId: String, what: String, body: Map<String, Any?> = emptyMap()) {
         administer("POST", "apps/$appId/devices/$deviceId/$what", body)
     }

@@ -115,7 +115,7 @@ class SendTest {
             assertEquals(status, backend.client.send(appId, HttpRequest("GET", "${backend.origin}/v1/x")).status)
             assertEquals(IdentityState.REGISTERED, client.state(appId))
         }
-        // Nor move the clock, which is right for the auth service: the refusal is the answer.
+        // A backend must not move the clock either, which is right for the auth service: the refusal is the answer.
         phone.network = { request, send ->
             if (request.url.startsWith(backend.origin)) refusal(401, "CLOCK_SKEW", serverTime = 1_000_000_000) else network(request, send)
         }

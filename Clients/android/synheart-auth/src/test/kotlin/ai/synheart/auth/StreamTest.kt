@@ -112,7 +112,7 @@ class StreamTest {
         assertEquals(200, auth.send(MemoryPhone.APP, server.upload(source)).status)
         assertEquals(2, server.heads.get())
         assertEquals(1, server.executed.size)
-        // Once for the digest, once for each copy.
+        // The source was read once for the digest, and once for each of the two copies.
         assertEquals(3, source.calls.get())
     }
 
@@ -151,7 +151,7 @@ class StreamTest {
             assertFalse(error.mayHaveHappened)
             expect<SynheartAuthException.SigningFailed>(Recovery.NONE) { auth.sign(MemoryPhone.APP, "POST", "${server.url}/", source) }
         }
-        // Where no body belongs.
+        // A GET must not have a body.
         val error = expect<SynheartAuthException.SigningFailed>(Recovery.NONE) {
             auth.send(MemoryPhone.APP, server.upload(Changing(pieces(1)), "GET"))
         }
@@ -192,7 +192,7 @@ class StreamTest {
     fun `a caller that leaves while the body is sent ends the request`() = test { server, auth ->
         server.stalls = true
         val ended = CountDownLatch(1)
-        // More than the buffers of a connection hold, so that the write waits for the server.
+        // This is more than the buffers of a connection hold, so that the write waits for the server.
         val size = 64 * 1024 * 1024
         val big = Changing(pieces(size), { output -> try { pieces(size)(output) } finally { ended.countDown() } })
         val call = leaving.async { auth.send(MemoryPhone.APP, server.upload(big)) }
@@ -289,7 +289,7 @@ class StreamTest {
         override fun dispatch(context: CoroutineContext, block: Runnable) = tasks.put(block)
     }
 
-    /** A caller that leaves after its answer came, but before it resumes. */
+    /** Cancels a caller after its answer came, but before the caller resumes. */
     private fun leaveWithAnswer(gate: CountDownLatch, send: suspend () -> HttpResponse) {
         val held = Held()
         // The answer comes when its caller waits for it.
@@ -385,7 +385,7 @@ class StreamTest {
             )
         }
 
-        /** The process with little memory. */
+        /** Runs in another process, which has little memory. */
         @JvmStatic
         fun main(arguments: Array<String>) {
             val piece = ByteArray(64 * 1024) { it.toByte() }

@@ -34,7 +34,7 @@ internal class Outside(val dyingAt: Int = -1) {
 
     private val underWay = AtomicInteger()
 
-    /** Whether no call is running, not even one whose caller has gone. */
+    /** Whether no call is running, not even one whose caller no longer waits. */
     val isQuiet: Boolean get() = underWay.get() == 0
 
     fun <Value> at(what: String, call: () -> Value): Value {

@@ -53,7 +53,7 @@ class TransportCancellationTest {
         val caller = leaving.launch(start = CoroutineStart.UNDISPATCHED) { transport.send(request) }
         caller.cancelAndJoin()
         held.runAll()
-        // The test itself makes the next connection.
+        // The next connection is the test's own, so the transport has made none.
         Socket(server.inetAddress, server.localPort).use { own ->
             server.accept().use { assertEquals(own.localPort, it.port) }
         }

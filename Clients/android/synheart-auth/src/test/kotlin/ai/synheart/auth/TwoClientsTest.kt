@@ -51,7 +51,7 @@ class TwoClientsTest {
             { it.isRegistered(appId) }, { it.registerDevice(appId).status == Registration.Status.ALREADY_REGISTERED },
         )) {
             val outside = Outside()
-            // After the record was read, and before the key store is asked.
+            // Rotates after the record was read, and before the key store is asked.
             outside.onCall = { number ->
                 if (outside.calls[number] == "load") {
                     outside.onCall = {}

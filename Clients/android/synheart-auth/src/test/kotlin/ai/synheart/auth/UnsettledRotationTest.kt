@@ -89,7 +89,7 @@ class UnsettledRotationTest {
         for (scheme in SignatureScheme.entries) World.run {
             client = client(scheme)
             register()
-            // The service has the new key, and accepts the old one no more. The record names the old one.
+            // The service has the new key, and no longer accepts the old one. The record names the old one.
             loseAnswer(World.ROTATE)
             loseRequest(World.STATUS, 2)
             expect<SynheartAuthException.NetworkError>(Recovery.RETRY) { client.rotateKey(appId, RotationReason.COMPROMISE) }

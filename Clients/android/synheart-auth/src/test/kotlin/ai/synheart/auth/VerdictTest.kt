@@ -55,7 +55,7 @@ class VerdictTest {
         private val records = ConcurrentHashMap<String, ByteArray>()
         private val locks = ConcurrentHashMap.newKeySet<String>()
 
-        /** What each call about the key throws, and each check of the key store and of the storage; null: the call succeeds. */
+        /** The errors of calls about the key, of checks of the key store, and of checks of the storage; null: the call succeeds. */
         var answer: () -> DeviceKeyStoreException? = { null }
         var canary: () -> DeviceKeyStoreException? = { null }
         var storage: () -> StorageException? = { null }
@@ -189,7 +189,7 @@ class VerdictTest {
                 break
             }
         }
-        // The property is not empty.
+        // Enough identities were given up, so the property was tested.
         assertTrue("$givenUp", givenUp > 50)
     }
 
@@ -207,7 +207,7 @@ class VerdictTest {
             phone.elapsedMillis += 2_000
             val error = phone.sign(second) as SynheartAuthException
             assertEquals("seed $seed: $error", Recovery.REGISTER, error.recovery)
-            // A registration that saw a final answer has begun anew already.
+            // A registration that got a final answer has already started over.
             val state = runBlocking { second.state(phone.appId) }
             assertTrue("seed $seed", state == IdentityState.KEY_INVALID || code == Code.INVALIDATED && state == IdentityState.UNREGISTERED)
         }

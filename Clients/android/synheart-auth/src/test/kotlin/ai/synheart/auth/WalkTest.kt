@@ -84,7 +84,7 @@ class WalkTest {
                 assertNotEquals("$steps, $name: $error", Recovery.RESET, error.recovery)
                 "${error.code} ${error.recovery}"
             } finally {
-                // A write whose caller has gone still takes effect.
+                // A write whose caller no longer waits still takes effect.
                 while (!outside.isQuiet) delay(1)
             }
             log("$name: $outcome")

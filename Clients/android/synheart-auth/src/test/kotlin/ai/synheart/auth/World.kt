@@ -77,7 +77,7 @@ internal class World(val phone: TestPhone, val appId: String) {
     /** A client of an app that signs under this scheme. */
     fun client(scheme: SignatureScheme) = SynheartAuth(phone.configuration(scheme = scheme))
 
-    /** The first answer that the key is gone is not believed; the second one, 2 s later, is. */
+    /** Checks that the first answer "the key is lost" is not believed, and that the second one, 2 s later, is believed. */
     suspend fun expectLost(operation: suspend () -> Any?) {
         val suspected = expect<SynheartAuthException.KeystoreError>(Recovery.RETRY) { operation() }
         assertEquals(2.seconds, suspected.retryAfter)

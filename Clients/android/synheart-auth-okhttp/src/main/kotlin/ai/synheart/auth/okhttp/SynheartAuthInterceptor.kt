@@ -36,7 +36,7 @@ import okio.BufferedSink
 import okio.buffer
 import okio.sink
 
-/** Why a request was not signed or not accepted. OkHttp passes on nothing but `IOException`. */
+/** The client's error about a request that was not signed or not accepted. OkHttp passes on nothing but `IOException`. */
 public class SynheartAuthIOException(
     /** The client's error. */
     public val error: SynheartAuthException,
@@ -64,7 +64,7 @@ public class SynheartAuthIOException(
 public fun OkHttpClient.Builder.addSynheartAuth(
     auth: SynheartAuth, appId: String, scheme: SignatureScheme? = null, deadline: Duration = 30.seconds,
 ): OkHttpClient.Builder = followRedirects(false).followSslRedirects(false)
-    // A builder does not tell its authenticator.
+    // A builder has no getter for its authenticator, but a client has.
     .authenticator(OthersAuthenticator(build().authenticator))
     .addInterceptor(SynheartAuthInterceptor(auth, appId, scheme, deadline)).addNetworkInterceptor(OnceGuard)
 
@@ -143,8 +143,8 @@ internal class SynheartAuthInterceptor(
 
         override suspend fun send(request: HttpRequest): HttpResponse = coroutineScope {
             isDone = false
-            // The call's thread is blocked until OkHttp returns. After the deadline only a cancel ends it, on the thread that cancels:
-            // the app's own calls may use up those of every dispatcher.
+            // The call's thread is blocked until OkHttp returns. After the deadline only `cancel` ends the call. Unconfined runs it on the
+            // thread that cancels, because the app's own calls may use up the threads of every dispatcher.
             val watch = launch(Dispatchers.Unconfined) {
                 try {
                     awaitCancellation()
@@ -230,7 +230,7 @@ private class OneShotBody(private val request: HttpRequest, private val type: Me
     }
 }
 
-/** One copy of a request: its signed URL, whether it was sent and answered, and why not. */
+/** One copy of a request: its signed URL, whether it was sent and answered, and the error if it failed. */
 internal class SignedRequest(val url: String) {
     @Volatile
     var isSent = false

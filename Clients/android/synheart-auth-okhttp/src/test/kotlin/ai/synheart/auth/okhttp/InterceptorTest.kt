@@ -31,7 +31,7 @@ import org.junit.Test
 
 /** The interceptor in a chain that sends to the real service. */
 class InterceptorTest {
-    /** The rest of a chain. */
+    /** The rest of the chain after the interceptor. */
     private class Chain(private val request: Request, private val first: (Request) -> Response? = { null }) : Interceptor.Chain {
         val sent = CopyOnWriteArrayList<Request>()
         val answers = mutableListOf<Response>()

@@ -27,11 +27,11 @@ import org.junit.Assert.assertEquals
 import org.junit.Assert.assertThrows
 import org.junit.Test
 
-/** OkHttp's rules of sending again, on sockets: a signed request is on the wire once. */
+/** OkHttp's rules for sending a request again, on sockets: a signed request is on the wire once. */
 class OkHttpOnceTest {
     /**
-     * Connections to one server, with a pool of one. A failed pooled connection, and the call's first two other failures, have
-     * another route.
+     * Connections to one server, with a pool of one. OkHttp has another route after a pooled connection failed, and after the first
+     * two other failures of a call.
      */
     private class Sockets : Network {
         private var idle: Connection? = null

@@ -137,7 +137,7 @@ class OkHttpStreamTest {
 
         private fun request(url: String, body: RequestBody) = Request(HttpUrl("$url/v1/x"), "POST", Headers.Builder().build(), body)
 
-        /** The process with little memory. */
+        /** Runs in another process, which has little memory. */
         @JvmStatic
         fun main(arguments: Array<String>) {
             val piece = ByteArray(64 * 1024) { it.toByte() }

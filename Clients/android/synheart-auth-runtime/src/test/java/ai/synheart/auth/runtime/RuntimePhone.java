@@ -29,7 +29,7 @@ public final class RuntimePhone {
         return SynheartNative.load(provider.getContext());
     }
 
-    /** Something happens to the phone. */
+    /** Simulates an event on the phone. */
     public static void happens(String what, String alias) {
         StandInDevice phone = StandInDevice.current();
         switch (what) {

@@ -43,7 +43,7 @@ public class FakeDeviceAuth : DeviceAuth {
     /** The result of `registerDevice` for an unregistered device. */
     public var registration: Registration.Status = Registration.Status.REGISTERED
 
-    /** What answers a `send`. */
+    /** Answers the requests of `send`. */
     public var answer: suspend (HttpRequest) -> HttpResponse = { HttpResponse(200) }
 
     /** The functions that were called, in order, such as `registerDevice`. */

@@ -104,7 +104,7 @@ internal class AndroidAttestation(
     private companion object {
         const val SOFTWARE = 0
 
-        // Besides the threads of Dispatchers.IO, which the app's own code may use up.
+        // Threads in addition to those of Dispatchers.IO, which the app's own code may use up.
         val threads = Dispatchers.IO.limitedParallelism(4)
         const val MAXIMUM_FAILURES = 2
         val TOKEN_TIMEOUT = 10.seconds

@@ -18,8 +18,8 @@ import android.os.SystemClock
 import android.util.Log
 
 /**
- * Which of Google's proofs the client sends. The app's policy on the service (`android.proof`) says which it accepts, and refuses
- * a wrong one even if none is required.
+ * The choice of Google's proofs that the client sends. The app's policy on the service (`android.proof`) names the proofs that it
+ * accepts. It refuses a wrong proof even if none is required.
  */
 public enum class AndroidProof(
     internal val usesPlayIntegrity: Boolean, internal val usesKeyAttestation: Boolean,

@@ -54,8 +54,8 @@ internal class AndroidKeyStore(
 
     /**
      * Makes a key in the best way that works, and its canary. Busy hardware gets [BUSY_ATTEMPTS] attempts, with pauses, before
-     * the next way is tried. A slow failure is no busy hardware: Android waits 10 s for the server that provisions attestation keys,
-     * and three such waits would end the whole call. A failure also deletes the key to be replaced: Android does so since version 12.
+     * the next way is tried. A slow failure is not repeated: Android waits 10 s for the server that provisions attestation keys, and
+     * three such waits would end the whole call. Since Android 12, a failure also deletes the key to be replaced.
      */
     override fun create(alias: String, challenge: ByteArray?): ByteArray {
         val ways = ways(isAttested = challenge != null && attestsKeys)
@@ -131,9 +131,9 @@ internal class AndroidKeyStore(
     }
 
     /**
-     * Signs with the canary. If the canary is gone, invalidated or fails, makes a new one: nothing depends on it. A Keystore that
-     * is busy or absent makes none. The new canary proves at once that the platform works only if the old one was gone or
-     * invalidated. An old one that failed is the platform's fault, so this check fails and the next one decides.
+     * Signs with the canary. If the canary is missing, invalidated or fails, makes a new one: nothing depends on it. A Keystore that
+     * is busy or absent makes none. If the old canary was missing or invalidated, the new one proves at once that the platform works.
+     * If the old canary failed otherwise, the platform failed. Then this check fails, and the next check decides.
      */
     override fun check(alias: String) {
         val failure = try {
@@ -148,8 +148,8 @@ internal class AndroidKeyStore(
                 generate(canary(alias), challenge = null, way.isInStrongBox)
                 break
             } catch (error: Exception) {
-                // A phone without a StrongBox has its keys in the trusted execution environment. One whose StrongBox fails now may
-                // have this key there: a canary elsewhere would not show whether the key is lost.
+                // A phone without a StrongBox has its keys in the trusted execution environment. If the StrongBox only fails now, this
+                // key may be in it, and a canary elsewhere would not show whether the key is lost.
                 if (way.isInStrongBox && KeystoreFault.of(error) == KeystoreFault.IMPOSSIBLE) continue
                 throw KeystoreFault.exception(error)
             }
@@ -175,7 +175,7 @@ internal class AndroidKeyStore(
     companion object {
         private const val BUSY_ATTEMPTS = 3
 
-        /** Hardware that is busy says so sooner. */
+        /** A failure that takes this long is not repeated. Busy hardware fails sooner. */
         private const val SLOW_MILLIS = 2_000L
         private val CANARY_MESSAGE = "canary".toByteArray()
 

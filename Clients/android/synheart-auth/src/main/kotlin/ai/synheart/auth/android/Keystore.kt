@@ -8,9 +8,9 @@ import java.security.cert.X509Certificate
 
 /**
  * The Android Keystore, call by call. Its answers do not prove that a key is lost: since version 12 look-ups report every failure
- * of the daemon as "not found", and in earlier versions `getKey` does while the daemon restarts.
+ * of the daemon as "not found", and in earlier versions `getKey` reports it while the daemon restarts.
  *
- * @param prefix stands before each alias, so that two storages of one app do not share keys
+ * @param prefix the beginning of each name, so that two storages of one app do not share keys
  * @param pause waits between two attempts at busy hardware. The client calls the Keystore on a thread of its own
  */
 internal class Keystore(private val prefix: String = "", val pause: () -> Unit = PAUSE) {

@@ -112,7 +112,7 @@ internal class StandardIntegrity(
     private fun meaning(code: Int): Code = when (code) {
         StandardIntegrityErrorCode.REQUEST_HASH_TOO_LONG -> Code.REFUSED
         StandardIntegrityErrorCode.CLIENT_TRANSIENT_ERROR,
-        // Twice in a row: the next operation prepares another one.
+        // The provider was invalid twice in a row. The next operation prepares another one.
         StandardIntegrityErrorCode.INTEGRITY_TOKEN_PROVIDER_INVALID,
         -> Code.UNAVAILABLE
         else -> commonMeaning(code)

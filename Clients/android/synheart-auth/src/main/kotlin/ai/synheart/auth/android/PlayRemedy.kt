@@ -7,7 +7,7 @@ import com.google.android.play.core.integrity.IntegrityServiceException
 import com.google.android.play.core.integrity.StandardIntegrityException
 import com.google.android.play.core.integrity.model.IntegrityErrorCode
 
-/** What the phone's user can do if Google Play gave no token. */
+/** An action for the phone's user if Google Play gave no token. */
 public enum class PlayRemedy(private val packageName: String) {
     /** Update the Play Store, or install it. */
     UPDATE_PLAY_STORE("com.android.vending"),
@@ -19,7 +19,7 @@ public enum class PlayRemedy(private val packageName: String) {
     SIGN_IN("com.android.vending"),
     ;
 
-    /** An intent for the page of the Play Store where the user can do it. A phone without a Play Store has no activity for it. */
+    /** An intent for the page of the Play Store where the user can do this. A phone without a Play Store has no activity for it. */
     public fun intent(): Intent = Intent(Intent.ACTION_VIEW, Uri.parse("market://details?id=$packageName")).addFlags(Intent.FLAG_ACTIVITY_NEW_TASK)
 
     internal companion object {

@@ -43,7 +43,7 @@ public object RuntimeHostRegistry {
      * Gives the functions their context and configuration. `synheart-auth-runtime` does so when the app starts, with the defaults
      * and in the app's main process. Call it for another configuration, and in other processes, before the runtime's first call.
      *
-     * @param configuration what attests and where keys live. The functions send nothing, so its URLs are not used
+     * @param configuration the settings of attestation and keys. The functions send nothing, so its URLs are not used
      * @param earlier the storage in which an earlier release of the app kept the runtime's secrets
      */
     @JvmStatic
@@ -59,7 +59,7 @@ public object RuntimeHostRegistry {
         }
     }
 
-    /** As [install] with the defaults, unless it was called before. */
+    /** Calls [install] with the defaults, unless it was called before. */
     @JvmStatic
     public fun installIfNeeded(context: Context): Unit = synchronized(this) { if (runtime == null) install(context) }
 
@@ -85,7 +85,7 @@ internal class RuntimeParts(
     /** The keys whose absence is certain. */
     private val missing: MutableSet<String> = Collections.newSetFromMap(ConcurrentHashMap())
 
-    // Separate from the others: a Keystore that hangs must not block the runtime's secrets, nor Google the signatures.
+    // Separate threads: a Keystore that hangs must not block the runtime's secrets, and Google must not block signatures.
     private val keyCalls = BoundedCalls("keys", limitMillis)
     private val attestationCalls = BoundedCalls("attestation", limitMillis)
     private val secretCalls = BoundedCalls("secrets", limitMillis)
@@ -202,7 +202,7 @@ internal class RuntimeParts(
         private const val TURN_MILLIS = 10L
         private val LIMIT_MILLIS = TimeUnit.SECONDS.toMillis(30)
 
-        /** 1.9 s together. */
+        /** 1.9 s in total. */
         private val LOAD_PAUSES = longArrayOf(100, 200, 400, 600, 600)
 
         /** A message that no verifier accepts. */
@@ -215,7 +215,7 @@ internal class RuntimeParts(
     }
 }
 
-/** What `libsynheart_native_crypto.so` calls, by name and descriptor. Texts are UTF-8. Nothing is thrown. */
+/** The functions that `libsynheart_native_crypto.so` calls, by name and descriptor. Texts are UTF-8. The functions throw nothing. */
 internal object RuntimeFunctions {
     /** Longer than anything the runtime keeps, and short enough for one call. */
     private const val MAXIMUM_TEXT = 64 * 1024

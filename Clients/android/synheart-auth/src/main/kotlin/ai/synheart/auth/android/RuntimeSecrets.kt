@@ -215,14 +215,14 @@ internal class AdoptingSecrets(private val secrets: SecretStorage, private val e
         try { earlier.delete(service, key) } catch (_: Exception) { }
     }
 
-    // The earlier copy first: if only the new one were deleted, the secret would come back.
+    // Delete the earlier copy first: if only the new one were deleted, the secret would come back.
     override fun remove(service: String, key: String): Unit = alone(service, key) {
         asking { earlier.delete(service, key) }
         secrets.remove(service, key)
     }
 
-    /** One change of a secret at a time: one that is adopted must not replace one that was written meanwhile. The app's functions may hang, so
-     * the wait is limited. */
+    /** Makes one change of a secret at a time: an adopted value must not replace a value written meanwhile. The app's functions may
+     * hang, so the wait is limited. */
     private fun <Value> alone(service: String, key: String, body: () -> Value): Value {
         val lock = locks.getOrPut(service to key) { ReentrantLock() }
         if (!lock.tryLock(LOCK_SECONDS, TimeUnit.SECONDS)) throw SecretsUnavailableException("the secret is being changed")

@@ -23,8 +23,8 @@ internal enum class CallKind(
 internal class NoAnswerException : Exception()
 
 /**
- * Makes the blocking calls of one provider (files, Keystore) one after another, on threads besides those of [Dispatchers.IO], which the
- * app's own code may use up.
+ * Makes the blocking calls of one provider (files, Keystore) one after another, on threads in addition to those of [Dispatchers.IO],
+ * which the app's own code may use up.
  *
  * A call that hangs is abandoned with its thread. Its caller gets [NoAnswerException], queued calls continue on another thread,
  * and calls of the same kind fail at once until the abandoned call returns. So a provider that hangs costs at most one thread for
@@ -43,7 +43,7 @@ internal class BlockingCalls(private val sleeper: Sleeper) {
     private inner class Call<Value>(val kind: CallKind, val unclaimed: (Value) -> Unit, val body: () -> Value) {
         val answer = CompletableDeferred<Result<Value>>()
 
-        /** Whether the call runs for a caller that has gone. */
+        /** Whether the caller no longer waits for the call. */
         var isDetached = false
             private set
         private var given: Result<Value>? = null
@@ -99,8 +99,8 @@ internal class BlockingCalls(private val sleeper: Sleeper) {
     val hasChangeLeftBehind: Boolean get() = synchronized(this) { leftBehind.any { it.kind.isChange } }
 
     /**
-     * Runs [action] when no change is running whose caller has gone; immediately if there is none. Locks that guard changes are
-     * released this way.
+     * Runs [action] once every change whose caller no longer waits has ended; immediately if there is none. Locks that guard changes
+     * are released this way.
      */
     fun afterChanges(action: () -> Unit) {
         val isNow = synchronized(this) { (!hasOpenChange()).also { if (!it) afterwards.add(action) } }

@@ -20,12 +20,12 @@ import kotlinx.coroutines.launch
 internal class ForeignCancellationException(cause: CancellationException) : Exception("cancelled by itself", cause)
 
 /**
- * Where the client's own code runs. Not [Dispatchers.Default]: its threads are few, and an app that makes blocking calls on all of them
+ * The dispatcher of the client's own code. [Dispatchers.Default] has too few threads: an app that makes blocking calls on all of them
  * (OkHttp's `execute()` in a `CoroutineWorker`) would wait for a client that waits for a thread.
  */
 internal val WORK = Dispatchers.IO.limitedParallelism(16)
 
-/** For coroutines that may outlive their callers. */
+/** The scope of coroutines that may outlive their callers. */
 internal val detached = CoroutineScope(SupervisorJob() + WORK)
 
 /**
@@ -65,7 +65,7 @@ internal suspend fun <Value : Any> withDeadline(
     }
 }
 
-/** Whether a call may still act. After its deadline, or once its caller has gone, the client sends nothing more for it. */
+/** Whether a call may still act. After its deadline, or once its caller no longer waits, the client sends nothing more for it. */
 internal class CallLife(limit: Duration, private val clock: DeviceClock) {
     private val end = clock.elapsedMillis + limit.inWholeMilliseconds
 

@@ -38,7 +38,7 @@ internal class AuthenticatedSend(
     private val request: HttpRequest,
     /** The scheme that the caller asked for; null: the device's. */
     private val scheme: SignatureScheme?,
-    /** What sends the request. The client's own calls use the configuration's. */
+    /** The transport of the request. The client's own calls use the configuration's transport. */
     private val transport: HttpTransport,
 ) {
     private val context = identity.context
@@ -116,7 +116,7 @@ internal class AuthenticatedSend(
                 Remedy.SIGN_AGAIN -> if (!isRepeatable) {
                     throw failure(Situation.WRITE_REPLAYED, "a copy of this request was accepted; it is not sent again", verdict)
                 }
-                // After a rotation, another refusal of the old key asks for no second one.
+                // If the key was rotated meanwhile, a refusal of the old key demands no second rotation.
                 Remedy.ROTATE -> if (context.ledger.load().key == signed.key) identity.rotateAsDemanded()
                 Remedy.ASSERT ->
                     throw failure(OwnCode.ATTESTATION_UNAVAILABLE, "this device has no App Attest key to assert with", verdict)

@@ -15,7 +15,7 @@ internal value class ClockOffset private constructor(val millis: Long) {
     /** The service's time in unix seconds at a local time. Rounded down, as clocks show seconds. */
     fun serverTime(localMillis: Long): Long = Math.floorDiv(localMillis + millis, 1000L)
 
-    /** Whether the difference to another offset matters. Header times have whole seconds, so less than 2 s does not. */
+    /** Whether the difference to another offset matters. Header times have whole seconds, so a difference below 2 s may be rounding. */
     fun isNews(other: ClockOffset): Boolean = abs(millis - other.millis) >= 2000
 
     companion object {

@@ -126,7 +126,7 @@ internal class DeviceIdentity(val context: IdentityContext, private val scope: C
         rotate(context.ledger.load().rotationDemand?.reason ?: RotationReason.SCHEDULED)
     }
 
-    /** Runs after all earlier resets. */
+    /** Resets the identity, after all earlier resets. */
     suspend fun reset(reason: ResetReason) {
         val operation = synchronized(this) {
             tokens.clear()
@@ -206,7 +206,7 @@ internal class DeviceIdentity(val context: IdentityContext, private val scope: C
         val entry = record.journal
         when {
             entry is JournalEntry.Rotation && record.identity == Identity.ACTIVE ->
-                // For the stronger of its own reason and the demanded one.
+                // The rotation's reason is the stronger of its own and the demanded one.
                 rotate(record.rotationDemand?.reason?.takeIf { it == RotationReason.COMPROMISE } ?: entry.reason)
             entry is JournalEntry.Disposal -> start { context.exclusively { Rotator(context).disposeLeftover() } }.outcome()
         }
@@ -276,7 +276,7 @@ internal class DeviceIdentity(val context: IdentityContext, private val scope: C
 internal class TokenCache {
     class Entry(
         private val token: String,
-        /** When the token was requested. */
+        /** The time at which the token was requested. */
         private val fetchedAtMillis: Long,
         private val lifeMillis: Long,
         /** The thumbprint of the key that the token names. After a rotation a new token is due. */

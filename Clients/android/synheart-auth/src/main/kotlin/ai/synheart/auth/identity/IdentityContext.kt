@@ -62,7 +62,7 @@ internal class IdentityContext(val appId: String, val configuration: Configurati
 
     // Keys.
 
-    /** Makes one call of the key store on a background thread. Throws [DeviceKeyStoreException] alone. */
+    /** Makes one call of the key store on a background thread. Throws only [DeviceKeyStoreException]. */
     suspend fun <Value> keys(kind: CallKind, body: (DeviceKeyStore) -> Value): Value = try {
         configuration.keyCalls.run(kind) { body(configuration.keyStore) }
     } catch (error: CancellationException) {
@@ -90,14 +90,14 @@ internal class IdentityContext(val appId: String, val configuration: Configurati
         else -> failure(OwnCode.KEYSTORE_ERROR, error.message.orEmpty(), error)
     }
 
-    /** Makes a key. A key that was never made cannot be lost. */
+    /** Makes a key. A failure does not mark any key as lost. */
     suspend fun createKey(alias: String, challenge: ByteArray?): PublicKey = try {
         keys(CallKind.CREATE_KEY) { parsed(it.create(alias, challenge)) }
     } catch (error: DeviceKeyStoreException) {
         throw error(error)
     }
 
-    /** The referenced key; null if it is lost. Throws if it is uncertain whether it is. */
+    /** The referenced key; null if it is lost. Throws if it is uncertain whether the key is lost. */
     suspend fun publicKey(reference: KeyReference): PublicKey? = try {
         judge.ask(reference, CallKind.LOAD_KEY) { store ->
             store.load(reference.alias)?.let(::parsed)?.takeIf { it.thumbprint == reference.thumbprint }
@@ -237,7 +237,7 @@ internal class IdentityContext(val appId: String, val configuration: Configurati
         }
     }
 
-    /** The offset that a refusal teaches; null if there is none. */
+    /** The offset that follows from a refusal's server time; null if it has none, or if the offset is too large. */
     private fun offset(refusal: SynheartAuthException): ClockOffset? =
         refusal.failure.serverTime?.let { ClockOffset.of(it, configuration.clock.wallMillis, 0) }
 

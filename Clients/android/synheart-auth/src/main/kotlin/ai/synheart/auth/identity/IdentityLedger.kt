@@ -32,7 +32,7 @@ internal class IdentityLedger(
 ) {
     private val name = sha256(appId.toByteArray()).hex()
 
-    /** No app id has a NUL. */
+    /** The name of the note about a damaged record. No app id has a NUL, so no record has this name. */
     private val nameOfDamage = sha256("$appId\u0000damaged".toByteArray()).hex()
     private val storage = configuration.storage
     private val calls = configuration.storageCalls
@@ -58,7 +58,7 @@ internal class IdentityLedger(
         checkOrigin(record)
         val move = IdentityEvent.AuthOriginMoved(configuration.baseUrl)
         return try {
-            // Written at once: a later version of the app may no longer name the alias.
+            // The move is written at once: a later version of the app may no longer name the alias.
             apply(move)
         } catch (error: SynheartAuthException) {
             if (error.failure.situation != Situation.RECORD_NOT_WRITTEN) throw error
@@ -218,7 +218,7 @@ internal class IdentityLedger(
         throw failure(Situation.RECORD_LOCKED, "another process holds the record")
     }
 
-    /** Makes one call of the storage on a background thread. Throws [StorageException] alone. */
+    /** Makes one call of the storage on a background thread. Throws only [StorageException]. */
     private suspend fun <Value> call(kind: CallKind, unclaimed: (Value) -> Unit = {}, body: () -> Value): Value = try {
         calls.run(kind, unclaimed, body)
     } catch (error: Exception) {

@@ -13,7 +13,7 @@ import ai.synheart.auth.wire.writeJson
 
 /** The service's knowledge of this device. The state does not determine it: in `registering` it can be any of the three. */
 internal enum class Identity(val wire: String) {
-    /** Nothing usable. */
+    /** The device has no usable identity. */
     NONE("none"),
 
     /** The service has not decided yet. */

@@ -54,7 +54,7 @@ internal class KeyJudge(private val configuration: Configuration, private val le
         return record.suspicions[key.alias]?.let(ledger.seenSuspicions::remainingMillis)
     }
 
-    /** The second suspicious answer counts only if the canaries work and the key still does not. */
+    /** Believes the second suspicious answer only if the canaries work and the key still does not. */
     private suspend fun <Value : Any> decide(alias: String, kind: CallKind, body: (DeviceKeyStore) -> Value?): Value {
         val failure = canaries(alias)
         val last = answer(kind, body)
@@ -73,7 +73,7 @@ internal class KeyJudge(private val configuration: Configuration, private val le
         Answer(error.answer, null, error)
     }
 
-    /** The platform's fault; null if the canaries of the keys and of the storage work. */
+    /** The platform's failure; null if the canaries of the keys and of the storage work. */
     private suspend fun canaries(alias: String): Exception? = try {
         calls.make(CallKind.CHECK_KEYS) { it.check(alias) }
         ledger.checkStorage()

@@ -76,7 +76,7 @@ internal class RegistrationCycle(private val context: IdentityContext, private v
     }
 }
 
-/** Why an attempt failed, and whether another one follows. */
+/** The failure of an attempt, and whether another attempt follows. */
 internal class RegistrationFailure(
     val error: SynheartAuthException,
     /** The remedy: the error's own, unless the attempt has a better one. */

@@ -20,7 +20,7 @@ import ai.synheart.auth.wire.registrationProofMessage
 
 /**
  * One pass through the eight steps of a registration (RFC-AUTH-MOBILE-0001 section 7), with its own challenge. Throws
- * [RegistrationFailure] where the attempt knows more than the error.
+ * [RegistrationFailure] if the attempt knows a better remedy than the error has, or the fate of the key.
  */
 internal class RegistrationAttempt(private val context: IdentityContext) {
     private val configuration = context.configuration

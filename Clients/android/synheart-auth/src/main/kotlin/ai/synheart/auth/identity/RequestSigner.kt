@@ -132,7 +132,7 @@ internal class RequestSigner(private val context: IdentityContext) {
 
     private fun timestamp(record: IdentityRecord): Long {
         val timestamp = context.serverTime(record)
-        // Ten digits.
+        // A timestamp has ten digits.
         if (timestamp !in 1_000_000_000..9_999_999_999) {
             throw failure(Situation.CLOCK_TOO_FAR_OFF, "the device's clock shows no possible time")
         }

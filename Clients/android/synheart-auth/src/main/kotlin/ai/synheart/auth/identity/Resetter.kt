@@ -33,8 +33,8 @@ internal class Resetter(private val context: IdentityContext) {
     }
 
     /**
-     * On a full disk no journal can be written, but everything can be removed. The record goes first: a kill after that leaves an
-     * unregistered device.
+     * On a full disk no journal can be written, but everything can be removed. The record is removed first: a kill after that leaves
+     * an unregistered device.
      */
     private suspend fun resetWithoutJournal(record: IdentityRecord) {
         ledger.clear(record)
@@ -68,7 +68,7 @@ internal class Resetter(private val context: IdentityContext) {
         }
     }
 
-    /** Returns false if another key may do what this one cannot. */
+    /** Returns false if the service may accept another key instead of this one. */
     private suspend fun deregister(record: IdentityRecord, key: KeyReference): Boolean = try {
         context.signedCall(Route.DEVICE, record, key, deadline = LIMIT)
         true

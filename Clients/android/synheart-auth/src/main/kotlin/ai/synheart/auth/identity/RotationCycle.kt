@@ -52,12 +52,12 @@ internal class RotationCycle(private val context: IdentityContext, private val r
 /** Whether a rotation with this reason does what one with the other reason would do. */
 internal fun RotationReason.covers(other: RotationReason): Boolean = this == RotationReason.COMPROMISE || other == RotationReason.SCHEDULED
 
-/** When a key is due: on demand, or after 90 days minus up to 9 by device id, so that devices registered together rotate apart. */
+/** When a key is due: on demand, or after 81 to 90 days. The device id decides, so that devices registered together rotate apart. */
 internal object RotationSchedule {
     private const val AGE_SECONDS = 90L * 86_400
     private const val JITTER_SECONDS = 9L * 86_400
 
-    /** The longest time that two clocks are apart. A key with a later date was dated by a wrong clock, and is due. */
+    /** The largest difference of two clocks. A key that is dated further in the future was dated by a wrong clock, and is due. */
     private const val SKEW_SECONDS = 86_400L
 
     fun isDue(record: IdentityRecord, nowSeconds: Long): Boolean {

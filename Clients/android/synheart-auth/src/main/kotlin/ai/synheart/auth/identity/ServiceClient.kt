@@ -46,7 +46,7 @@ internal class ServiceClient(private val configuration: Configuration) {
     /** A 2xx answer. */
     class Answer(
         private val body: ByteArray,
-        /** When the request was sent, on the clock that does not jump. */
+        /** The time at which the request was sent, on the clock that does not jump. */
         val sentAtMillis: Long,
         /** The service's clock in unix seconds, if the answer shows it. */
         val serverTime: Long?,

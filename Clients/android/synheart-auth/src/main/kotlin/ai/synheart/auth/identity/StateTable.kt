@@ -36,7 +36,7 @@ internal object StateTable {
         Row(CHALLENGE_RECEIVED, Cause.FAILURE, UNREGISTERED),
         Row(KEY_READY, Cause.FAILURE, UNREGISTERED),
     ) +
-        // Only resetDeviceIdentity.
+        // Only resetDeviceIdentity causes these transitions.
         IdentityState.entries.map { Row(it, Cause.RESET, UNREGISTERED) }
 
     /** The state that [cause] leads to. */

@@ -38,14 +38,14 @@ internal class Launch(private val clock: DeviceClock) {
     /** A suspicion that begins now. */
     fun suspicion(subject: String) = Suspicion(subject, id, clock.elapsedMillis)
 
-    /** How long until a suspicion may be confirmed. One of another process is dated to the time when this one [saw][seenAtMillis] it. */
+    /** The time until a suspicion may be confirmed. Another process's suspicion counts from when this process [saw][seenAtMillis] it. */
     fun remainingMillis(suspicion: Suspicion, seenAtMillis: Long): Long {
         val since = if (suspicion.launch == id) suspicion.atMillis else seenAtMillis
         return since + VerdictTable.DISTANCE_MILLIS - nowMillis
     }
 }
 
-/** When this process first saw the suspicions about one identity. Made at the first use of the identity. */
+/** The times at which this process first saw the suspicions about one identity. Created at the first use of the identity. */
 internal class SeenSuspicions(private val launch: Launch) {
     // Guarded by this object's monitor.
     private val seen = HashMap<Suspicion, Long>()
@@ -61,7 +61,7 @@ internal class SeenSuspicions(private val launch: Launch) {
         hasRead = true
     }
 
-    /** How long until a suspicion may be confirmed. */
+    /** The time until a suspicion may be confirmed. */
     fun remainingMillis(suspicion: Suspicion): Long =
         launch.remainingMillis(suspicion, synchronized(this) { seen[suspicion] } ?: firstUseMillis)
 }
@@ -87,7 +87,7 @@ internal sealed interface Verdict {
 }
 
 /**
- * The table of docs/protocol.md, *Lost keys*. Pure: the platform's half only feeds it.
+ * The table of docs/protocol.md, *Lost keys*. It depends only on the answers of the platform.
  *
  * | answer | history | canaries | verdict |
  * |---|---|---|---|

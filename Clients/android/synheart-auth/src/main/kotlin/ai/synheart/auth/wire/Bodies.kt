@@ -44,7 +44,7 @@ internal fun rotateRequest(
     "key_attestation" to keyAttestation?.map { it.base64() },
 )
 
-/** When the new key became the current one: unix seconds. */
+/** The time at which the new key became the current one: unix seconds. */
 internal fun rotateAnswer(json: JsonObject): Long {
     if (json.string("status") != "rotated") throw FormException("status is not rotated")
     return json.long("effective_at")

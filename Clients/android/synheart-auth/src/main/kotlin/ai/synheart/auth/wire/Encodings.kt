@@ -44,7 +44,7 @@ internal fun Char.isAsciiDigit(): Boolean = this in '0'..'9'
 
 internal fun Char.isAsciiLetter(): Boolean = this in 'a'..'z' || this in 'A'..'Z'
 
-/** Lower case of ASCII letters alone: other letters have lower cases in a-z too. */
+/** Converts only ASCII letters to lower case, because some other letters have a lower case in a-z too. */
 internal fun String.lowerAscii(): String = buildString(length) {
     for (c in this@lowerAscii) append(if (c in 'A'..'Z') c + 32 else c)
 }

@@ -29,7 +29,7 @@ internal object Header {
     const val ERROR = "X-Synheart-Error"
 }
 
-/** The `User-Agent` (RFC 9110 section 10.1.5) of the client's own requests. A request of the app has the app's, or its transport's. */
+/** The `User-Agent` (RFC 9110 section 10.1.5) of the client's own requests. The app or the transport sets that of other requests. */
 internal const val USER_AGENT = "synheart-auth/1.0.0 (kotlin)"
 
 private val APP_ID = Regex("[A-Za-z0-9._-]{1,128}")

@@ -234,7 +234,7 @@ class AndroidAttestationTest {
         val key = configured.keyStore.create(ALIAS, null)
         runBlocking {
             val tokens = (1..8).map { async(Dispatchers.Default) { configured.attestation.attest(subject(key)) } }
-            // The warm-up, then the eight requests.
+            // Completes the warm-up, and then the eight requests.
             while (tokens.any { it.isActive }) if (play.answerLate() == 0) delay(1)
             tokens.awaitAll()
         }
@@ -302,7 +302,7 @@ class AndroidAttestationTest {
         val key = configuration.keyStore.create(ALIAS, null)
         play.failWarmUps(PlayStandIn.neverAnswers())
         play.failRequests(PlayStandIn.neverAnswers())
-        // Both wait for the one warm-up, which is abandoned after a minute.
+        // Both requests wait for the same warm-up, which is abandoned after a minute.
         repeat(2) {
             assertThrows(TimeoutCancellationException::class.java) {
                 runBlocking { withTimeout(50) { configuration.attestation.attest(subject(key)) } }

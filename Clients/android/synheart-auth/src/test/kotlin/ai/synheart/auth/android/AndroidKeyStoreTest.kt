@@ -129,7 +129,7 @@ class AndroidKeyStoreTest {
 
     @Test
     fun `a device whose provisioning was refused for good makes a key without attestation at once`() {
-        // StrongBox and TEE: RETRY_NEVER.
+        // The StrongBox and the TEE both fail with RETRY_NEVER.
         phone.keystore.failNext(Call.GENERATE, KeystoreDaemon.OUT_OF_KEYS, KeystoreDaemon.OUT_OF_KEYS)
         phone.keys().create(ALIAS, CHALLENGE)
         assertEquals(0, phone.pauses)
@@ -156,7 +156,7 @@ class AndroidKeyStoreTest {
         keys.create(ALIAS, CHALLENGE)
         assertEquals(1, Keystore().chain(ALIAS).size)
         assertTrue(keys.mayAttestLater(ALIAS))
-        // The attempt, the key and its canary.
+        // Three calls: the failed attempt, the key and its canary.
         assertEquals(3, phone.keystore.count(Call.GENERATE))
         expect(Code.UNAVAILABLE) { phone.keys(AndroidKeyStore.Attestation.ALWAYS).create(ALIAS, CHALLENGE) }
         assertEquals(5, phone.keystore.count(Call.GENERATE))

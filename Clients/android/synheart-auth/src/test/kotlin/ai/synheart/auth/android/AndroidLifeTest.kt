@@ -370,7 +370,7 @@ class AndroidLifeTest {
         for (fault in listOf(IntegrityErrorCode.GOOGLE_SERVER_UNAVAILABLE, PlayStandIn.neverAnswers())) {
             life(AndroidProof.EITHER, AndroidProof.EITHER, "keys.reattest_on_rotation" to true) {
                 phone.device.play.failAlways(fault)
-                // Google's deadline passes at once, no other does.
+                // Only Google's deadline passes, at once.
                 phone.sleeper.onDeadline = { limit -> if (limit != 10.seconds) awaitCancellation() }
                 val client = client()
                 val device = client.registerDevice(appId)

@@ -306,7 +306,7 @@ class FileStorageTest {
         repeat(4) { round ->
             val writer = OtherProcess.start(phone.path, "write again and again", name)
             assertEquals("started", writer.inputStream.bufferedReader().readLine())
-            // Some writes, then death in the middle of one.
+            // Waits for some writes. Then kills the process in the middle of one.
             val versions = HashSet<Any?>()
             while (versions.size < 5 + 3 * round) versions.add(phone.storage().version(name))
             writer.destroyForcibly().waitFor()

@@ -16,8 +16,8 @@ import kotlinx.coroutines.runBlocking
 import kotlin.system.measureNanoTime
 
 /**
- * Measures the client on this machine's JVM, with keys of the stand-in Keystore: scripts/measure. First at the speed of this
- * machine, then an app's waits with a Keystore as slow as a phone's.
+ * Measures the client on this machine's JVM, with keys of the stand-in Keystore: scripts/measure. First it measures at the speed
+ * of this machine, then an app's waits with a Keystore as slow as a phone's.
  */
 object Measurement {
     private const val SIGNATURES = 400

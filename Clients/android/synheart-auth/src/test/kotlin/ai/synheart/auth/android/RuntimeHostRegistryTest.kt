@@ -271,7 +271,7 @@ class RuntimeHostRegistryTest {
     fun `a Keystore that says for a while that the key is absent costs no secret`() {
         install()
         store("before")
-        // Absent until the store has given up on the key; then it makes another key, and keeps the old one.
+        // The key is absent until the store gives up on it. Then the store makes another key, and keeps the old one.
         phone.keystore.failNext(Call.GET, *IntArray(6) { KeystoreDaemon.KEY_NOT_FOUND })
         assertEquals(0, RuntimeFunctions.secureStore("s".toByteArray(), "other".toByteArray(), "v".toByteArray()))
         assertEquals(2, phone.keystore.aliases().count { "runtime_secrets" in it })

@@ -131,7 +131,7 @@ public class SynheartAuthPlugin internal constructor(
         } catch (error: MalformedMessage) {
             Reply { it.error(Contract.MALFORMED, error.message, null) }
         } catch (error: Throwable) {
-            // Such as a lack of memory for a large answer. Uncaught, it would end the app's process.
+            // For example, a large answer does not fit into memory. An uncaught error would end the app's process.
             val message = "unexpected: ${error.javaClass.name}"
             failure(SynheartAuthException.fromCode("CRYPTO_ERROR", message), mayHaveHappened = name == "send")
         }
@@ -217,7 +217,7 @@ public class SynheartAuthPlugin internal constructor(
         mapOf("appId" to change.appId, "from" to change.from.wire, "to" to change.to.wire)
 }
 
-/** More calls wait for a thread; a waiting call takes none. */
+/** The largest number of threads for calls. Further calls wait for a thread; a suspended call takes none. */
 private const val CALLS_AT_ONCE = 16
 
 /** A reply to Dart, sent once, on the main thread. */
