@@ -116,7 +116,7 @@ import Verification
     }
 
     /// Checks without an input are listed as unchecked even after an earlier check has refused.
-    @Test func `what is not given is unchecked in a refusal too`() throws {
+    @Test func `a refusal also lists checks without input as unchecked`() throws {
         var attestation = Self.first("attestation")
         for member in ["app_id", "key_id", "environment", "client_data", "client_data_hash"] {
             attestation[member] = nil
@@ -384,7 +384,7 @@ import Verification
     }
 
     /// Readers that also split at Unicode's line separators must see one line, too.
-    @Test func `what ends a line elsewhere is escaped`() throws {
+    @Test func `Unicode line separators in output are escaped`() throws {
         let line = "{\"format\":\"app-attest-receipt\",\"name\":\"a\u{2028}b\u{2029}c\u{85}d\u{7F}\"}"
         #expect(try run(Array(line.utf8)).lines.first?.hasPrefix(#"{"name":"a\u2028b\u2029c\u0085d\u007f""#) == true)
     }

@@ -18,7 +18,7 @@ import Testing
     }
 
     /// The dates in a report have fractions of a second. The time of the refusal has none.
-    @Test func `a certificate outside of its dates says so`() {
+    @Test func `an expired or not yet valid certificate is reported as such`() {
         #expect(Self.state(refused: "2026-03-01T00:00:00Z") == "expired when it was refused")
         #expect(Self.state(refused: "2025-12-31T23:59:59Z") == "not valid yet when it was refused")
         #expect(Self.state(refused: "2026-01-15T00:00:00Z") == .none)

@@ -109,7 +109,7 @@ import Testing
         #expect(await browser.get(try #require(answer.location)).text.contains("The device is revoked.") == false)
     }
 
-    @Test func `only the page after the change tells of it, and only soon`() async throws {
+    @Test func `only the next page shows the notice of a change, and only for a short time`() async throws {
         let desk = try await Desk()
         let (device, other) = (try await desk.addDevice(), try await desk.addDevice())
         let browser = try await desk.signedIn(.operator)
@@ -189,7 +189,7 @@ import Testing
         }
     }
 
-    @Test func `a form that made its change makes it no second time, after any number of others`() async throws {
+    @Test func `a form sent twice changes the record once, whatever was sent in between`() async throws {
         let desk = try await Desk()
         let browser = try await desk.signedIn(.admin)
         let path = "/console/access/credentials/create"
@@ -212,7 +212,7 @@ import Testing
         #expect(await browser.post(path, fields + [("role", "viewer")]).status == 409)
     }
 
-    @Test func `the audit log is checked by a form and by no link`() async throws {
+    @Test func `only a form starts the check of the audit log, not a link`() async throws {
         let browser = try await Desk().signedIn(.admin)
         let path = "/console/audit/verification"
         #expect(await browser.get(path + "?check=yes").text.contains("Unchanged: ") == false)

@@ -42,7 +42,7 @@ import Testing
     }
 
     @Test(arguments: HistoryQuestion.periods)
-    func `a period ends now, has whole steps, and lies after the period before`(period: HistoryQuestion.Period) {
+    func `a period ends now, has whole steps, and follows the previous period`(period: HistoryQuestion.Period) {
         for offset in [0, 1, 59, 3599, 86_399] as [Int64] {
             let now = UnixTime(1_800_000_000 + offset)
             let question = HistoryQuestion(PageFields([("period", period.value)]), app: nil, now: now)

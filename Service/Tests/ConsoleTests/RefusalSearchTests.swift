@@ -104,7 +104,7 @@ import Testing
                 "journalctl -u synheart-auth -o cat | grep -F &#39;&quot;request_id&quot;:&quot;c51a6f75.front-1"))
     }
 
-    @Test func `what is none of these is explained, and nothing is listed`() async throws {
+    @Test func `a search term of no known kind is explained, and nothing is listed`() async throws {
         let desk = try await Desk()
         let id = try await Self.record(of: nil, in: desk)
         let page = await Self.found("a b", try await desk.signedIn(.operator))

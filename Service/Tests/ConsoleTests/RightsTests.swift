@@ -11,7 +11,7 @@ import Testing
     private static let other = "com.example.other"
 
     @Test(arguments: AdminRoute.allCases)
-    func `the table says of every route what the API says`(route: AdminRoute) async throws {
+    func `the table of rights agrees with the API on every route`(route: AdminRoute) async throws {
         for role in [CredentialRole.viewer, .operator, .admin] {
             for apps in [[], [Desk.app]] {
                 let desk = try await Desk()

@@ -105,7 +105,9 @@ import Testing
         #expect(await browser.get(again).text.contains("name=\"after\" value=\"\(end - 1)\""))
     }
 
-    @Test func `its page says since when and why it fails, and when events are given up`() async throws {
+    @Test func `the webhook's page shows when and why deliveries began to fail, and when events are dropped`()
+        async throws
+    {
         let desk = try await Desk()
         let webhook = try await Self.webhook(desk)
         try await Self.save(webhook, in: desk) {

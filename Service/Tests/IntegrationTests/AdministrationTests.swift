@@ -242,7 +242,7 @@ import Testing
         #expect(try #require(delays.min()) < .seconds(2))
     }
 
-    @Test func `a demand whose time has passed is warned of once`() async throws {
+    @Test func `an expired demand causes one warning`() async throws {
         let folder = try TemporaryFolder()
         let database = folder.path("db.sqlite")
         let example = try await Binary.run(["apps", "example", "--authority", folder.path("authority.pem")])

@@ -58,7 +58,7 @@ import Testing
         "keys.compromise.keys_before", "keys.compromise.rotate_by",
     ]
 
-    @Test func `every member of an app record stands in the matrix`() {
+    @Test func `the matrix has every member of an app record`() {
         let members = AppRecord.memberNames.flatMap { object in object.names.map { object.path + [$0] } }
         let listed = Set(Self.settings.map(\.path))
         for member in members where !Self.others.contains(member.joined(separator: ".")) {

@@ -229,7 +229,7 @@ extension AppleTests {
         // MARK: Records
 
         @Test(
-            "the first launches wait for nothing: neither the first nor the next ones, nor another app, nor after a reset"
+            "no launch waits for a verdict, first or later, of another app, or after a reset"
         )
         func nothingWaits() async throws {
             for _ in 0..<3 { #expect(try await !phone.launchOnApple().isRegistered(appID: Phone.app)) }
@@ -451,7 +451,7 @@ extension AppleTests {
             try await sdk.identity(Phone.app).context.assertion(clientDataHash: [UInt8](repeating: 1, count: 32)).count
         }
 
-        @Test("unknownSystemFailure while asserting: once is worth a retry, twice leads to a new key, once")
+        @Test("unknownSystemFailure while asserting: the first is retried, the second leads to one new key")
         func unknownSystemFailure() async throws {
             let sdk = try phone.launchOnApple()
             let id = try await sdk.registerDevice(appID: Phone.app).deviceId

@@ -88,7 +88,7 @@ import Testing
         await cluster.judge(clients, await nodes.all)
     }
 
-    @Test func `PostgreSQL takes the place of a Redis within seconds, and the Redis that of PostgreSQL`() async throws {
+    @Test func `claims move from Redis to PostgreSQL within seconds, and back`() async throws {
         let cluster = try await Cluster(futureWindow: 60)
         let redis = try #require(cluster.redis)
         let first = [try await cluster.node(redis: redis), try await cluster.node(redis: redis)]

@@ -117,7 +117,7 @@ class StreamTest {
     }
 
     @Test
-    fun `a body that is another one the second time never arrives whole`() {
+    fun `a body that changed between two reads never arrives completely`() {
         val changes = mapOf<String, (OutputStream) -> Unit>(
             "other bytes" to pieces(25_000, 2), "a byte less" to pieces(24_999), "a byte more" to pieces(25_001), "nothing" to {},
             "a failure at the end" to { pieces(25_000)(it); throw IOException("closed") },

@@ -92,7 +92,7 @@ class OkHttpStreamTest {
     }
 
     @Test
-    fun `a body that is another one the second time never arrives whole`() {
+    fun `a body that changed between two reads never arrives completely`() {
         val longer = { sink: BufferedSink -> bytes(25_000)(sink).also { bytes(1)(sink) } }
         val changes = listOf(bytes(25_000, 2), bytes(24_999), longer, { sink -> bytes(10_000)(sink).also { throw IOException("gone") } })
         for ((index, change) in changes.withIndex()) BodyServer().use { server ->

@@ -74,7 +74,7 @@ class AndroidLifeTest {
     // Life
 
     @Test
-    fun `one line makes a client that lives`() = life {
+    fun `one line creates a working client`() = life {
         val client = SynheartAuth.create(phone.device.context(), AndroidConfiguration(phone.service.publicUrl))
         val registration = client.registerDevice(appId)
         assertEquals(Registration.Status.REGISTERED, registration.status)

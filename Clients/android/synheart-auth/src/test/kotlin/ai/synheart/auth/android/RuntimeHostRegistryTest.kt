@@ -50,7 +50,7 @@ class RuntimeHostRegistryTest {
     // Keys
 
     @Test
-    fun `its keys are apart from an identity's`() {
+    fun `the runtime's keys are separate from an identity's keys`() {
         install()
         phone.keys().create(PhoneRule.ALIAS, null)
         RuntimeFunctions.generateKey("com.example.app".toByteArray())
