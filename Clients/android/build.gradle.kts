@@ -1,4 +1,4 @@
-// The Android Gradle plugin compiles Kotlin itself, with this compiler instead of its older one.
+// The Android Gradle plugin compiles Kotlin itself. This dependency replaces its compiler, which is older.
 buildscript {
     repositories {
         google()

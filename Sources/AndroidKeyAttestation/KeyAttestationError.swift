@@ -34,12 +34,12 @@ public struct KeyAttestationError: Error, Sendable {
         public static let attestationExtensionRepeated = Code("ATTESTATION_EXTENSION_REPEATED")
         /// The key description is not in the leaf: the chain was extended below the attested key.
         public static let attestationExtensionNotInLeaf = Code("ATTESTATION_EXTENSION_NOT_IN_LEAF")
-        /// The chain does not have as many certificates as Google issues for its kind, has one of a virtual machine's key, or
-        /// has a remotely provisioned attestation key that is not of a TEE or a StrongBox.
+        /// The chain does not have as many certificates as Google issues for its kind of provisioning, has a certificate of a virtual
+        /// machine's key, or has a remotely provisioned attestation key that is not of a TEE or a StrongBox.
         public static let chainShape = Code("CHAIN_SHAPE")
         /// A certificate above the leaf is not valid yet.
         public static let certificateNotYetValid = Code("CERTIFICATE_NOT_YET_VALID")
-        /// A certificate above the leaf has expired, and the chain is not a factory's.
+        /// A certificate above the leaf has expired, and the chain was not provisioned by a factory.
         public static let certificateExpired = Code("CERTIFICATE_EXPIRED")
         /// A certificate above the leaf has dates that cannot be read.
         public static let certificateDatesUnreadable = Code("CERTIFICATE_DATES_UNREADABLE")

@@ -37,7 +37,7 @@ extension KeyAttestationQuirk: CustomStringConvertible {
     }
 }
 
-/// Collects quirks. To those of the DER parser, `take(as:)` adds the name of the field in which they were found.
+/// Collects quirks. The DER parser adds its quirks to ``quirks``; `take(as:)` notes them under the name of the parsed field.
 struct QuirkCollector {
     var quirks: [DERQuirk] = []
     private(set) var found: [String] = []

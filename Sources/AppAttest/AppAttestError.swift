@@ -59,7 +59,7 @@ public struct AppAttestError: Error, Sendable {
         public static let keyIDMismatch = Self(rawValue: "KEY_ID_MISMATCH")
         /// The credential id is not the id of the leaf's key.
         public static let credentialIDMismatch = Self(rawValue: "CREDENTIAL_ID_MISMATCH")
-        /// The credential's key is not the leaf's.
+        /// The credential's key is not the leaf's key.
         public static let credentialKeyMismatch = Self(rawValue: "CREDENTIAL_KEY_MISMATCH")
         /// The policy does not allow the app.
         public static let appIDNotAllowed = Self(rawValue: "APP_ID_NOT_ALLOWED")

@@ -13,8 +13,8 @@ public struct AppAttestPolicy: Sendable, Hashable {
     public var acceptsUnknownCategories: Bool
     /// The oldest accepted bundle version, if the device names its version; nil accepts any.
     public var minimumBundleVersion: BundleVersion?
-    /// Whether to refuse devices that prove no category: all before iOS 27 and macOS 27, and assertions by keys that were attested
-    /// before.
+    /// Whether to refuse devices that prove no category: all systems before iOS 27 and macOS 27, and assertions by keys that were
+    /// attested on such a system.
     public var requiresCategory: Bool
     /// Whether to refuse devices that prove no bundle version.
     public var requiresBundleVersion: Bool

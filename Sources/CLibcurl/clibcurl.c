@@ -47,7 +47,7 @@ static void process_exits(void) {
     pthread_rwlock_timedwrlock(&in_use, &limit);
 }
 
-// The host's code may wait for long, so it runs outside of the lock.
+// The request's functions are the caller's code and may wait for long, so they run without the lock.
 
 static size_t take_line(char *bytes, size_t size, size_t count, void *context) {
     const clibcurl_request *request = &((clibcurl_exchange *)context)->request;
@@ -135,7 +135,7 @@ clibcurl_exchange *clibcurl_open(const clibcurl_request *request) {
     bool is_ready = exchange->multi != NULL && exchange->easy != NULL && configure(exchange);
     leave();
     if (is_ready) {
-        // curl has copied these.
+        // curl has its own copies of both texts.
         exchange->request.method = exchange->request.url = NULL;
         return exchange;
     }

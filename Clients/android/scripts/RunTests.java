@@ -44,7 +44,7 @@ public final class RunTests {
         return test.getTestClass() == null ? test.getDisplayName() : test.getTestClass().getSimpleName() + ": " + test.getMethodName();
     }
 
-    /** The trace up to JUnit's own frames. */
+    /** The first 60 lines of the stack trace, without JUnit's own frames. */
     private static String trace(Failure failure) {
         return failure.getTrace().lines().filter(line -> !line.startsWith("\tat org.junit.") && !line.contains("jdk.internal.reflect"))
             .limit(60).collect(Collectors.joining("\n"));
@@ -65,7 +65,7 @@ public final class RunTests {
         public String describe() { return String.join(", ", parts); }
     }
 
-    /** One line for each test, when it ended. */
+    /** Prints a line for each test when it has ended. */
     private static final class Lines extends RunListener {
         private long start;
         private boolean failed;

@@ -2,7 +2,8 @@ public import AuthContract
 public import AuthService
 
 extension RedisStores {
-    /// Which partitions can be used, as the rounds of the last second found. Reading it sends nothing to Redis.
+    /// Which partitions can be used, according to the last check of the servers (about once a second). Reading it sends
+    /// nothing to Redis.
     public struct Condition: Sendable {
         /// The reason why a partition cannot be used; nil: every partition can.
         public var trouble: StoreError?

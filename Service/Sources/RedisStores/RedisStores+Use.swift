@@ -21,7 +21,8 @@ public struct RedisUse: Sendable, Hashable {
 }
 
 extension RedisStores {
-    /// The current use of Redis, with the keys and the memory that the last rounds found. Reading it sends nothing.
+    /// The current use of Redis. The keys and the memory are those that the last check of each server found. Reading the use
+    /// sends nothing.
     public var use: RedisUse {
         let (failovers, sizes, sessions) = router.table.withLock { table in
             (table.failovers, Array(table.sizes.values), Array(table.sessions.values))

@@ -185,7 +185,8 @@ public final class RedisStores: Sendable {
         return ClaimPlace("\(scheme)://\(hosts)/\(path)?prefix=\(url.prefix ?? options.prefix)")
     }
 
-    /// Throws if Redis cannot be used now, for readiness checks. It uses the last second's rounds, and sends nothing.
+    /// Throws if Redis cannot be used now, for readiness checks. It uses the last check of the servers (about once a second), and
+    /// sends nothing.
     public func check() async throws(StoreError) { try router.requireAllRoutes() }
 
     /// Closes the connections. Running calls and later ones fail.

@@ -203,7 +203,7 @@ public final class SQLiteStores: Sendable {
         }
     }
 
-    /// Refuses later changes unless this is the sealing key.
+    /// Refuses later changes unless `key` is the service key that seals new values.
     ///
     /// For a command that runs next to the service: the key may be rotated after the command checked it. Values that the
     /// command then sealed with the old key could not be opened later.

@@ -7,7 +7,7 @@ import StrictJSON
 import Testing
 import Verification
 
-/// Real objects, and objects that the tests make from them, as lines of a batch.
+/// Real App Attest objects, and objects that the tests make from them, as lines of a batch.
 @Suite struct AppAttestBatch {
     /// The vectors of the App Attest tests.
     static let lines: [JSONObject] = {
@@ -295,13 +295,13 @@ import Verification
             #expect(throws: VerificationOptions.Problem.self) { try BatchRunner(options: options) }
         }
         options.playKeys = nil
-        // An invalid policy affects only the lines that it concerns.
+        // An invalid policy does not fail the whole batch: only lines of its kind become `could-not-check`.
         options.policy = ["ios": ["categories": ["app store"]]]
         #expect(throws: Never.self) { try BatchRunner(options: options) }
     }
 }
 
-/// Malformed lines.
+/// Malformed lines of a batch.
 @Suite struct OddLines {
     func run(_ bytes: [UInt8], chunk: Int = 7) throws -> (outcomes: [String], readable: Bool, lines: [String]) {
         var runner = try BatchRunner()

@@ -6,8 +6,8 @@ import StrictJSON
 import Testing
 import Verification
 
-/// The order in which policies apply: the default, then the line's own, then `--policy`. With `--line-policies`, the line's own
-/// comes last.
+/// Each policy overrides the ones before it: the default, then the line's policy, then `--policy`. With `--line-policies`, the
+/// line's policy is last.
 @Suite("Policies of a batch")
 struct PolicyPrecedenceTests {
     private static let now = Date(timeIntervalSince1970: 1_790_000_000)
@@ -144,7 +144,7 @@ struct PolicyPrecedenceTests {
                 #expect(try code(line(lenient), policy: file(strict), linePoliciesWin: true) == nil, "\(kind)")
                 #expect(try code(line(strict), policy: file(lenient), linePoliciesWin: true) == refused, "\(kind)")
             }
-            // Without an operator's policy, the line's own applies.
+            // Without an operator's policy, the line's policy applies.
             #expect(try code(line(strict)) == refused)
             #expect(try code(line(lenient)) == nil)
             #expect(
@@ -187,7 +187,7 @@ struct PolicyPrecedenceTests {
             #expect(try verdict(bare, policy: file)["unchecked"]?.array?.contains("environment") == false)
             #expect(try code(bare, policy: file)?.hasPrefix("ENVIRONMENT_") == true)
             #expect(try code(bare, policy: ["environments": ["production", "development"]]) == nil)
-            // A member that the line names wins over the line's policy.
+            // The line's own member `environment` overrides the line's policy.
             let both = try make(
                 .development, [("policy", ["environments": ["production"]]), ("environment", "development")])
             #expect(try code(both) == nil)
@@ -356,7 +356,7 @@ struct PolicyPrecedenceTests {
             // If the token itself can be decoded, its content decides.
             #expect(try code(try token([("recorded_verdict", recorded)]), policy: policy) == "NOT_LICENSED")
         }
-        // The member is not part of the format, so any value is ignored.
+        // `recorded_verdict` is not part of the format, so any value is ignored.
         for odd in [1, "x", ["decoded_by": "nobody"], []] as [JSONValue] {
             #expect(try code(try token([("recorded_verdict", odd)]), policy: policy) == "NOT_LICENSED")
         }

@@ -14,7 +14,7 @@ import Verification
     private static let authority = try? AppleAuthority(from: now - 30 * 86400)
     private static let appID = "TEAMID1234.com.example.app"
 
-    /// The recording of an attestation that is refused only for its category, under roots and a policy of its own.
+    /// A recorded attestation that is refused only for its validation category, with its own roots and policy.
     private func evidence(refusal: (code: String, step: String)? = nil) throws -> RecordingFile {
         let authority = try #require(Self.authority)
         let device = AppleDevice(system: .iOS("27.0.1"), app: AppleApp(appID: Self.appID), authority: authority)
@@ -132,7 +132,8 @@ import Verification
             var options = VerificationOptions()
             options.rootsPEM = file.options.rootsPEM
             options.policy = ["ios": ios]
-            // As when a recording is verified: the line's values are those that the verifier had compared, so they override the policy.
+            // A replay sets this option too: the line has the values that the recorded verification used, so they override the
+            // policy.
             options.linePoliciesWin = true
             return try EvidenceFormat.attestation.verify(JSONFields(.object(line)), options: options).code
         }

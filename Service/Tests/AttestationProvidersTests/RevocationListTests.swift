@@ -14,7 +14,7 @@ import class Bytes.Locked
         #"{"entries":{"aa11":{"status":"REVOKED","reason":"KEY_COMPROMISE"},"bb22":{"status":"SUSPENDED"}}}"#
     private static let one = #"{"entries":{"cc33":{"status":"REVOKED"}}}"#
 
-    /// Revocation lists from a stand-in, with a folder that outlives them.
+    /// Revocation lists from a stand-in for the server, and the folder in which they are stored.
     private struct Subject {
         let service: StandIn
         let script: Script
@@ -70,7 +70,7 @@ import class Bytes.Locked
             let lists = test.lists(limit: 60)
             #expect(await lists.list(from: test.source)?.count == 2)
             #expect(await lists.states().map(\.ageSeconds) == [100])
-            // Each of the 60 pauses is 30 s, 1800 s in total. The first fetch is after 900 s, the next would be 2000 s later.
+            // The 60 pauses of 30 s take 1800 s in total. The list is fetched again after 900 s, and then not for 2000 s.
             await lists.run()
             #expect(test.service.received.map { $0["if-none-match"] } == [nil, "\"v1\""])
             #expect(await lists.states().map(\.ageSeconds) == [900])

@@ -40,7 +40,8 @@ import Testing
             let (answer, code) = Self.silent[index]
             test.google.always(answer, for: Self.packages[0])
             #expect(try await test.decode(for: Self.packages) == Self.good)
-            // If no package has a verdict, the token may be for the package without an answer.
+            // No package has a verdict. The token may be for the first package, about which Google did not decide, so
+            // it is not refused.
             #expect(try await test.decode(for: Self.packages, "bm8") == .couldNotCheck(code))
         }
     }

@@ -6,7 +6,7 @@ import class Bytes.Locked
 
 @testable import AttestationProviders
 
-/// Receivers over HTTP: the effects of their answers, and the allowed addresses.
+/// Webhook receivers over HTTP: the effects of their answers, and the addresses that are allowed.
 @Suite struct WebhookHTTPTests {
     private func post(
         to url: String, within deadline: Duration = .seconds(10), allowingHTTP: Bool = false

@@ -3,7 +3,7 @@ import Testing
 
 @testable import AuthProxy
 
-/// A body between the client and the backend.
+/// A body that the proxy passes between the client and the backend.
 @Suite struct `The pipe of a body` {
     private struct ResponseAborted: Error {}
 

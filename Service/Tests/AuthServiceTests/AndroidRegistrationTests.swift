@@ -131,7 +131,7 @@ struct AndroidRegistrationTests {
     func strongBox() async throws {
         let world = try await Self.world("key_attestation")
         #expect(try await Self.register(world, Proofs(token: nil, chain: .strongBox)).key == .strongbox)
-        // A leaked key of a trusted environment can sign any claim about itself.
+        // A leaked TEE key can sign the claim to be a StrongBox, so the level that its certificate states applies.
         var claimed = KeyAttestationOptions.strongBox
         claimed.certifiedSecurityLevel = 1
         #expect(try await Self.register(world, Proofs(token: nil, chain: claimed)).key == .tee)

@@ -47,7 +47,8 @@ struct AppCommandTests {
             let kept = Bool.random(using: &random) ? demands + newDemands : newDemands
             let record = try Self.record("a", channel: newChannel, audiences: audiences, demands: kept)
 
-            // The model: an audience must not be another app's id. Each demand is kept or made stricter, or all are lifted.
+            // The model: an audience must not be another app's id. Each demand is kept or made stricter, or all demands are
+            // removed.
             let isFree = !audiences.contains { others.contains($0) }
             let isKept = demands.allSatisfy { old in
                 kept.contains { new in

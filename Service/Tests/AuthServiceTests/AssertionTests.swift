@@ -61,7 +61,7 @@ struct AssertionTests {
         let world = try await AppleWorld(ios: Self.demanding)
         var (device, attestKey) = try await world.device()
         let first = try world.asserting(try world.world.signed(device, pay), &attestKey)
-        // The holder of the signing key can sign the same bytes again. The assertion covers nothing else.
+        // The holder of the signing key can sign the same bytes again. The assertion covers only these bytes.
         let second = try world.world.signed(device, pay).adding(
             HeaderName.assertion, first.header(HeaderName.assertion))
         try await world.world.verify(first)

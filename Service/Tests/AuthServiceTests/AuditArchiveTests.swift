@@ -32,7 +32,7 @@ import Testing
         }
     }
 
-    /// Appends events of two times, archives the older ones, and returns the archive.
+    /// Appends older and newer events, archives the older ones, and returns the archive.
     private func archive() async throws -> StoredAuditArchive {
         try await append(20)
         world.clock.advance(40 * 86_400)
@@ -173,7 +173,7 @@ import Testing
     @Test func `another head of the log does not stand for an archive`() async throws {
         try await append(5)
         let head = try await service.auditTrail.head()
-        // An attacker with the database removes the first events, and pretends that they are archived.
+        // An attacker who can write the database pretends that the first events are archived.
         let forged = StoredAuditArchive(first: 1, last: head.sequence, hash: head.hash, seal: head.description)
         #expect(try await world.stores.add(forged))
         #expect(try await service.auditTrail.verify() == .archiveBroken(1))

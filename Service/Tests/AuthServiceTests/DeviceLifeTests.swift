@@ -129,7 +129,7 @@ struct DeviceLifeTests {
         _ = try await world.device()
     }
 
-    // MARK: Remembered rows
+    // MARK: Cached rows
 
     @Test("a cached row never refuses: the row is re-read first")
     func rememberedRows() async throws {

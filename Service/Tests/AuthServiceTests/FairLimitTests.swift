@@ -35,7 +35,7 @@ struct FairLimitTests {
         for _ in 0..<20 { try await expect(.rateLimited) { try await world.status(wrong(device)) } }
         await world.stores.recover()
         try await world.status(neighbour)
-        // Misuse of the device's id at another address does not lock the device out.
+        // The failures at `world.address` do not lock the device out at another address.
         try await status(device, world, from: "198.51.100.1")
         try await expect(.rateLimited) { try await world.status(device) }
     }
@@ -64,7 +64,7 @@ struct FairLimitTests {
             let refusal = try await expect(.rateLimited) { try await world.status(stranger(world)) }
             #expect(refusal?.retryAfter == 60)
         }
-        // The row of this device is cached, so `authenticate` reads no store. The status route itself would read it.
+        // The row of this device is cached, so `authenticate` reads no store. The status route itself would read one.
         _ = try await world.service.authenticate(try world.signed(cached, for: .status), for: .status)
         await world.stores.recover()
         try await world.status(device)
@@ -110,7 +110,7 @@ struct FairLimitTests {
         try await world.add(World.record(["app_id": "com.example.other"]))
         let (device, neighbour) = (try await world.device(), try await world.device())
         await world.service.updateKnownDevices()
-        // The id exists, but in another app. The service treats it like an id that the filter of known ids contains wrongly.
+        // The id exists, but in another app. The service treats it like a false positive of the filter of known ids.
         let misplaced = RequestDraft(.status).with { $0.appID = try? AppID("com.example.other") }
         func ask() async throws {
             _ = try await world.service.authenticate(try world.signed(device, misplaced), for: .status)

@@ -131,8 +131,8 @@ import Testing
         #expect(try forwarded([]).credential() == nil)
     }
 
-    /// Each way to describe a body. If the description says that the request has none, `headers` and `digest` verify an empty body.
-    /// Otherwise `digest` verifies the claimed digest, and `headers` refuses.
+    /// Each way to describe a body. If the headers say that there is no body, `--body headers` and `--body digest` verify an
+    /// empty body. Otherwise `digest` verifies the claimed digest, and `headers` refuses.
     @Test(arguments: [
         ("POST", "0", "none", true), ("POST", "000", "none", true), ("GET", "none", "none", true),
         ("HEAD", "none", "none", true), ("OPTIONS", "none", "none", true), ("get", "none", "none", true),

@@ -163,7 +163,7 @@ struct LimitTests {
         }
         seen.record(late, at: now)
         seen.record(first, at: now + 9)
-        // The buffer is full and did not record this device, so the device may have been seen.
+        // The full buffer did not record this device, so it must report that the device may have been seen.
         #expect(seen.mayContain(late))
         let taken = seen.flush()
         #expect(taken.reduce(0) { $0 + $1.count } == 200_000)

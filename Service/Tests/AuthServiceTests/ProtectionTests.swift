@@ -108,7 +108,7 @@ struct ProtectionTests {
         #expect(seen.flush().reduce(0) { $0 + $1.count } == 2500)
         seen.record(devices[2], at: World.start + 3000)
         for batch in batches { seen.markWritten(batch) }
-        // A registration may have read a row before its time was written, so the devices stay known until the next flush.
+        // A registration may have read a row before its time was written, so the buffer keeps the devices until the next flush.
         #expect(devices.allSatisfy(seen.mayContain))
         #expect(seen.flush() == [[devices[2]: World.start + 3000]])
         #expect(devices.filter(seen.mayContain) == [devices[2]])

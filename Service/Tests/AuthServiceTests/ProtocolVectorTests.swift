@@ -121,7 +121,7 @@ struct ProtocolVectorTests {
             address: world.address)
     }
 
-    /// `scheme 1` or `scheme 2`, the code of the refusal, or `not enforced` for an observed refusal.
+    /// The scheme of an accepted request, the code of a refusal, or `not enforced` for a refusal in mode `observe`.
     private static func outcome(of request: SentRequest, in world: World) async throws -> String {
         var answer: VerifyResponse?
         let refusal = try await refusal { answer = try await world.verify(request) }

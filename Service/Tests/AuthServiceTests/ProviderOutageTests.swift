@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Outage of a provider")
 struct ProviderOutageTests {
-    /// The number of settling rounds in the last hour of a proof's day, one every 30 s.
+    /// The number of rounds, one every 30 s, in the last of the 24 hours for which the service keeps a proof.
     private static let lastRounds = 120
     private static let waiting: [String: JSONValue] = ["registration": ["provider_outage": "pending"]]
 

@@ -181,7 +181,7 @@ struct BoundedCacheTests {
     func capacity(_ capacity: Int) {
         var cache = BoundedCache<Int, Int>(capacity: capacity)
         for number in 0..<1000 { cache[number] = number }
-        // A lookup moves an entry, so each lookup uses a copy.
+        // A lookup changes the order in which entries are evicted, so each lookup uses a copy of the cache.
         let held = (0..<1000).filter { number in
             var copy = cache
             return copy[number] == number

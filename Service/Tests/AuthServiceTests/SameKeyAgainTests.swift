@@ -220,7 +220,7 @@ struct SameKeyAgainTests {
         (.of(.playIntegrity, .appVouched), google, google),
         // Key level `rotated` is weaker than `app-vouched`.
         (.of(.playIntegrity, .rotated), google, google),
-        // A key level from assurance test or development is not combined with Google's assurance.
+        // A key level that `test` or `development` proved is not combined with Google's assurance.
         (.of(.test, .strongbox), google, google), (.of(.development, .unattested), google, google),
         (.of(.none, .unattested), google, google), (.of(.playIntegrity, .strongbox, device), development, nil),
         (.of(.test, .tee), development, nil), (.of(.none, .tee), development, nil),
@@ -245,7 +245,7 @@ struct SameKeyAgainTests {
         }
         let id = try await world.register(try await enrolment()).deviceID
         let device = TestDevice(appID: try AppID(World.appID), id: id, key: key)
-        // The stored state of an attested App Attest key. A test authority never gives Apple's assurance.
+        // The test sets this state itself: registrations by the test authority get `test`, not `app-attest`.
         let attested = AppAttestKeyState(
             keyID: [1], publicKey: [2], appID: "T.a", environment: "production", counter: 7)
         let evidence = before.app == .appAttest ? attested : nil

@@ -283,7 +283,7 @@ struct SchemeOneTests {
         let (device, other) = (try await world.device(), try await world.device("com.example.other"))
         let first = try world.signed(device)
         try await world.verify(first)
-        // A refused replay makes no claims, so it uses no share.
+        // A refused replay makes no claims, so it does not count towards the app's limit.
         for _ in 0..<5 { try await expect(.nonceReplay) { try await world.verify(first) } }
         try await world.verify(device)
         let waiting = try world.signed(device)

@@ -61,7 +61,8 @@ struct TakenLock: ServiceLock {
         try await rules(old).admit(writing: true)
         await watch()
         _ = try await rules(new, old).rotate(actor: "test", lock: lock)
-        // When the old key is removed, the lock is free: a service that starts then already knows the new key.
+        // The lock is held only for the first change. When the second one removes the old key, no service can start
+        // without the new one.
         #expect(seen == [true, false])
         #expect(!lock.isHeld.withLock { $0 })
     }

@@ -16,7 +16,7 @@ struct SigningKeyRingTests {
         var made: [String] = []
         var revoked: Set<String> = []
         var createdAt: [String: UnixTime] = [:]
-        /// When a key was last seen signing.
+        /// The last time at which each key was the signer.
         var signedAt: [String: UnixTime] = [:]
         var lastSigner: String?
         /// Whether the next signer may be younger than `publishedAhead`, because the previous signer was revoked.
@@ -81,7 +81,7 @@ struct SigningKeyRingTests {
         }
     }
 
-    /// Checks a change's event, and returns the keys after it.
+    /// Checks the event of a change, and returns the keys after the change.
     private static func saved(
         _ change: SigningKeyChange, from ring: SigningKeyRing, _ code: AuditEvent.Code
     ) throws -> SigningKeyRing {

@@ -115,7 +115,7 @@ private enum Sealed {
         CbIl+ihUntsL
         """#
 
-    /// The masked form of this record.
+    /// `small` with masked secrets.
     static let smallMasked = #"""
         {"app_id":"com.example.small","name":"com.example.small","enabled":true,"mode":"enforce","build_channel":"production\#
         ","development_integrity_allowed":false,"ios":{"app_ids":["TEAMID1234.com.example.app"],"environments":["production"\#
@@ -164,7 +164,7 @@ private enum Sealed {
         aDmJHIbIy988Y7TmbCrBUQNGXqxehYc1wbBa/4f6ZniqZXbjcygqkCuJza9XxQq/irb5gvzpeT1KHLQHnjDH9e1OoKl1Y0r5Uw==
         """#
 
-    /// The masked form of this record.
+    /// `everything` with masked secrets.
     static let everythingMasked = #"""
         {"app_id":"com.example.app","name":"Example","enabled":false,"mode":"observe","build_channel":"staging","development\#
         _integrity_allowed":true,"ios":{"app_ids":["TEAMID1234.com.example.app","TEAMID1234.com.example.app.beta"],"environm\#

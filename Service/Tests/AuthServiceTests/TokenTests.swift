@@ -114,7 +114,7 @@ struct TokenTests {
             "mode": "observe", "signature": ["token_audiences": ["https://inner.example.com", "caf\u{e9}"]],
         ])
         let request = try world.signed(try await world.device())
-        // In mode `observe`, a refusal would be an observed verdict. The caller's own error is thrown instead.
+        // In mode `observe`, a refused request gets a verdict. A wrong audience is the caller's error and is thrown.
         try await expect(.invalidRequest) { try await world.verdict(request, for: audience) }
         guard case .verified = try await world.verify(request) else {
             Issue.record("the request was used up")
@@ -202,7 +202,7 @@ struct TokenTests {
         let world = try await World(["signature": ["token_audiences": ["com.example.third"]]])
         let device = try await world.device()
         try await world.token(device, audience: "com.example.third")
-        // The result of two concurrent changes: the store does not compare the contents of records.
+        // Two concurrent changes can lead to this state, because the store does not compare the contents of records.
         let other = try await World()
         try await other.add(World.record(["app_id": "com.example.third"]))
         let third = try #require(try await other.stores.app(AppID("com.example.third")))

@@ -338,7 +338,7 @@ struct VerifyTests {
         let world = try await World(Self.manual.merging(["mode": "observe"]) { $1 })
         let key = P256.Signing.PrivateKey()
         let enrolment = try await world.enrolment(key)
-        // The switch to enforce completes before the row, marked as admitted under observation, is inserted.
+        // The mode becomes `enforce` just before the row is inserted as admitted under observation.
         let other = try await World(Self.manual)
         let enforcing = try #require(try await other.stores.app(AppID(World.appID)))
         await world.stores.interrupt(.insertDevice) { stores in

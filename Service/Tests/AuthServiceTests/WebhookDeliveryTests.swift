@@ -9,7 +9,7 @@ import Testing
 
 /// Events reach their receivers: at least once, in order for one device, from one node.
 @Suite struct WebhookDeliveryTests {
-    /// Receivers that answer as the test says.
+    /// Receivers whose answers the test sets.
     private final class Receivers: WebhookTransport {
         /// The id and type of each attempt, and whether it succeeded.
         let log = Locked<[(id: String, type: String, delivered: Bool)]>([])
@@ -51,7 +51,7 @@ import Testing
             AuditEvent(code, at: world.clock.now, actor: "test", appID: app, deviceID: device))
     }
 
-    /// Delivers for this many seconds, as often as a failing webhook is tried.
+    /// Runs delivery rounds for this many seconds, each after the longest pause of a failing webhook.
     private func deliver(for seconds: Int64) async throws {
         for _ in 0..<seconds / WebhookDeliveries.longestPause {
             world.clock.advance(WebhookDeliveries.longestPause)
@@ -244,7 +244,7 @@ import Testing
         #expect(line.metadata["events"] == "\(archive.last - webhook.position)")
         #expect(receivers.delivered == ["device.registered"])
 
-        // A resend after 0 asks only for what the log still has, so it logs no second line.
+        // A resend with `after: 0` asks only for events that the log still has, so it logs no second line.
         _ = try await webhooks.resend(webhook.id, after: 0, actor: "test")
         await deliveries.round()
         #expect(log.all.count == 1)

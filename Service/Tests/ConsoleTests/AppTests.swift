@@ -88,7 +88,7 @@ import Testing
             #expect(answer.status == status)
             #expect(try JSONValue(parsing: Self.draft(in: answer.text)) == draft)
         }
-        // The text is no JSON yet, so only invisible characters are escaped.
+        // This text is not valid JSON, so the page escapes only its invisible characters.
         let broken = fields.map { ($0.0, $0.0 == "record" ? $0.1 + "," : $0.1) }
         let refused = try await browser.submit(Self.path + "/change", Self.sent(broken))
         #expect(refused.status == 400)
@@ -220,7 +220,7 @@ import Testing
             }
             return pages
         }
-        // The form shows a text with invisible characters as JSON, which has another field.
+        // The form shows a text with invisible characters as JSON, in another kind of field.
         let harmless = (plain: try await tags("harmless"), json: try await tags("harm\u{200B}less"))
         for attack in EscapingTests.attacks {
             let expected = VisibleText.of(attack) == attack ? harmless.plain : harmless.json

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Console
 
-/// The archived part of the audit log, and whether files, seam and log form one chain.
+/// The archived part of the audit log, and whether the archive files and the log form one chain.
 @Suite struct AuditArchiveTests {
     private static let path = "/console/audit/archive"
 
@@ -33,7 +33,7 @@ import Testing
         let page = await browser.get(Self.path).text
         #expect(page.contains("Events 1 to \(link.sequence) are in archive files."))
         #expect(page.contains("begins with event \(link.sequence + 1)") && page.contains("3 hours ago"))
-        // The check covers the seam. The seal of this archive is not a valid signature.
+        // The check covers the archive too. The seal of this archive is not a valid signature.
         let checked = await browser.post(
             "/console/audit/verification", [("token", try await browser.token(at: Self.path))])
         #expect(checked.text.contains("Changed: the archive of event 1"))

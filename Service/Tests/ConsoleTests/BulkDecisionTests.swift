@@ -4,7 +4,7 @@ import AuthService
 import StoreConformance
 import Testing
 
-/// Decisions about several devices of the queue.
+/// Decisions about several pending devices at once.
 @Suite struct BulkDecisionTests {
     private static let path = "/console/apps/\(Desk.app)/decisions"
 

@@ -179,7 +179,7 @@ import Testing
         let again = await browser.post(path, fields)
         #expect(again.status == 409 && again.text.contains("This change was made already"))
         #expect(try await desk.service.credentials.list().count { $0.name == "Ada" } == 1)
-        // Another page has another number.
+        // The token of another page has another number.
         let other = try await browser.token(at: path)
         #expect(other != token)
         #expect(await browser.post(path, fields.dropLast() + [("token", other)]).status == 200)
@@ -233,7 +233,7 @@ import Testing
             #expect(!sessions.take(String(number), of: first, in: id))
             if number < 63 { sessions.renewToken(in: id) }
         }
-        // The 64th change is refused: the page with the refusal has forms with the first token.
+        // The 64th change is refused: its number is given back, and the first token, which is in its page, stays valid.
         sessions.giveBack("63", in: id)
         sessions.renewToken(in: id)
         #expect(sessions.take("63", of: first, in: id))
@@ -274,7 +274,7 @@ import Testing
             let answer = await browser.get("/console")
             #expect(answer.status == 429 && answer.header("Retry-After") == "1")
             #expect(answer.refusal?.code == .rateLimited && answer.text.contains("<h1>"))
-            // The sign-in page and the styles do not wait for a place.
+            // The sign-in page and the styles do not wait in the queue.
             #expect(await browser.get("/console/sign-in").status == 200)
             for id in others.prefix(4) { queue.leave(id) }
             for await isIn in group { #expect(isIn) }
@@ -293,7 +293,7 @@ import Testing
             try desk.console.enterForm(browser.request("POST", "/console/account"), at: desk.clock.now)
         }
         let id = try #require(try enter(first))
-        // Another session of the same credential shares its places.
+        // All sessions of a credential together may send three forms at once.
         for browser in [second, first] { #expect(try enter(browser) == id) }
         for browser in [first, second] {
             let refusal = #expect(throws: Refusal.self) { try enter(browser) }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Console
 
-/// The page of the history, and its file.
+/// The page of the history, and its CSV file.
 @Suite struct HistoryTests {
     /// Adds counts of a minute that began this many seconds ago.
     private static func add(

@@ -16,7 +16,7 @@ import Testing
         return FormFields(page.text)
     }
 
-    /// Calls an action while other people have all places for pages.
+    /// Calls an action while the requests of other people fill the queue for pages.
     private static func whileFull(_ desk: Desk, _ action: () async throws -> Void) async throws {
         let queue = desk.console.queue
         for id in ["a", "b"] { #expect(await queue.enter(id)) }
@@ -83,13 +83,13 @@ import Testing
         try await browser.signIn(text)
         let form = try await Self.form(browser)
         let queue = desk.console.queue
-        // All places are taken. Another form would wait, but a check is refused at once.
+        // Other requests are being answered. Another form would wait in the queue, but a check is refused at once.
         for other in ["a", "b"] { #expect(await queue.enter(other)) }
         #expect(await browser.post(Self.path, form.all, check: true).status == 429)
         #expect(queue.waiting == 0)
         queue.leave("a")
         #expect(await browser.post(Self.path, form.all, check: true).status == 200)
-        // A running check does not reduce the places of the person.
+        // A running check does not take one of the person's three places.
         let check = PageQueue.place(of: id, isCheck: true)
         #expect(await queue.enter(check, waits: false))
         await withTaskGroup(of: Bool.self) { group in
@@ -136,7 +136,7 @@ import Testing
             }
             let answer = await browser.post(Self.path, json.all)
             #expect(answer.status == 429 && FormFields(answer.text)["record"] == json["record"])
-            // The form of a conflict does not come back, because the draft does not have its choices yet.
+            // The form that resolves a conflict does not come back, because its choices are not part of the draft yet.
             let choice = await browser.post(Self.path, json.all + [("merge", "yes")])
             #expect(choice.status == 429 && !choice.text.contains("name=\"record\""))
             // The token is still checked.

@@ -19,7 +19,7 @@ import Testing
         return FormFields(page.text)
     }
 
-    /// The fields, without the token, that a page with the draft as JSON sends next, such as a confirmation.
+    /// The fields, without the token, of the form in which a page has the draft as JSON, such as a confirmation.
     private static func hidden(_ page: String) -> [(String, String)] {
         FormFields(page, with: "class=\"buttons\"").all.filter { $0.0 != "token" }
     }
@@ -134,7 +134,7 @@ import Testing
         #expect(answer.status == 400 && FormFields(answer.text)["member.build_channel"] == "production")
         let place = try #require(answer.text.components(after: "id=\"problem.\(name)\" aria-live=\"polite\">"))
         #expect(place.prefix { $0 != "<" }.contains("needs build_channel dev or staging"))
-        // The page's script sends the form only to get its problems.
+        // The page's script sends the form only to have it checked.
         let check = await browser.post(Self.path, form.all, check: true)
         #expect(check.status == 200 && check.text.contains("<p data-member=\"\(name)\">"))
         #expect(check.text.contains("<form") == false)
@@ -240,7 +240,7 @@ import Testing
         let merged = FormFields(conflict.text)
         #expect(merged["member.name"] == "Theirs" && merged["member.mode"] == "observe")
         #expect(merged["tag"] != mine["tag"])
-        // Both people change one member.
+        // Both people change the same member.
         theirs = try await Self.form(browser)
         theirs["member.mode"] = "observe"
         theirs["member.name"] = "Again"
@@ -290,7 +290,7 @@ import Testing
             #expect(check.status == 200)
             return Markup.tags(answer.text) + Markup.tags(check.text)
         }
-        // A text with invisible characters comes back as JSON, which has other fields.
+        // The form shows a text with invisible characters as JSON, in another kind of field.
         let harmless = (try await tags("harmless"), try await tags("harm\u{200B}less"))
         for attack in EscapingTests.attacks {
             let isShown = VisibleText.of(attack) == attack

@@ -2,7 +2,7 @@ import AuthContract
 import CCrashPoints
 import SynheartAuth
 
-// The parts of the SDK's platform, with a crash point before every call, and another one after each answer of the service.
+// Wrappers for the parts of the SDK's platform. Each call has a crash point before it, and each answer of the service one after it.
 
 struct MortalStorage: RecordStorage {
     let base: any RecordStorage

@@ -5,8 +5,8 @@ import SoftwareDevice
 import StrictJSON
 import Testing
 
-/// A vendor's new root on channel `production`. The service refuses it and counts the refusals. After the operator adds the root
-/// and sends SIGHUP, the same process accepts it and labels the devices.
+/// A vendor's new root on channel `production`. The service refuses attestations under it, and counts them. After the operator
+/// adds the root and sends SIGHUP, the same process accepts them and labels the devices.
 @Suite struct AddedRootsTests {
     let folder: TemporaryFolder
     private let app = "com.example.app"
@@ -85,7 +85,7 @@ import Testing
         #expect(await count("key_attestation", service) ?? 0 >= 1)
         #expect(logged().contains("an attestation leads to an unknown root"))
 
-        // A file that is not a root changes nothing.
+        // A file without a root changes nothing.
         let apple = try AuthorityFile.load(folder.path("vendor.pem"))
         let google = try AuthorityFile.google(folder.path("vendor.google.json"))
         let end = try #require(apple.rootsPEM.range(of: "-----END CERTIFICATE-----\n")?.upperBound)

@@ -74,7 +74,7 @@ import Testing
             #expect(result.output == "changed com.example.app\n", "\(result.errors)")
         }
         #expect(service.stop() == 0)
-        // Both ways write the same event. Only its actor differs.
+        // The command on the database and the admin API write the same event. Only its actor differs.
         let audit = try await Binary.run(["audit", "list", "--json", "--database", database])
         let actors = try JSONValue(parsing: audit.output).array?.compactMap { event in
             event.object?["code"]?.string == "app.changed" ? event.object?["actor"]?.string : nil

@@ -13,8 +13,8 @@ import Testing
 
     private static let phones = 200
 
-    /// Starts the service with the default bursts of failed signatures and of strangers. The other limits stay as high as
-    /// `ServiceFixture.start` sets them, so that all phones may register at once.
+    /// Starts the service with the default bursts for failed signatures, and for unknown devices, apps and credentials. The other
+    /// limits stay as high as `ServiceFixture.start` sets them, so that all phones may register at once.
     private func started() async throws -> RunningService {
         try await ServiceFixture(database: folder.path("db.sqlite")).start(environment: [
             "SYNHEART_AUTH_PROTECTION_FAILED_SIGNATURE_BURST": "100",

@@ -78,7 +78,7 @@ import Testing
         let lists = [old + Data(repeating: 7, count: 32).base64EncodedString() + "\n", old]
         let sealed = try sealedRecords()
         let results = try await withThrowingTaskGroup(of: [Binary.Result].self) { group in
-            // Only one of these commands seals. Of two concurrent rotations, one may be refused.
+            // Only one of these commands stores a sealed value: of two concurrent rotations, one may be refused.
             for sealing in [["signing-keys", "rotate"], ["devices", "list"], ["credentials", "list"]] {
                 group.addTask {
                     var results: [Binary.Result] = []

@@ -28,7 +28,7 @@ import Testing
             for occurrence in Self.occurrences {
                 let service = try await fixture.start()
                 await client.check(service)
-                // Registers a device for the act, before strace counts calls.
+                // Registers the device that `act` needs, before strace counts calls.
                 _ = await client.act(.register, service)
                 let tracer = try #require(
                     Tracer(of: service.processID, killingAt: call, occurrence: occurrence), "strace does not attach")

@@ -159,7 +159,7 @@ private struct World: Sendable {
         (try? JSONValue(parsing: result.output).object?["points"]?.integer).map { Int($0) }
     }
 
-    /// Returns false if the run ended before that point.
+    /// Kills an operation at a crash point, and checks the next launch. Returns false if the operation ended before that point.
     func killAndRecover(_ operation: KilledDevice.Operation, at point: Int) async throws -> Bool {
         let app = try await newApp()
         let result = try await device(operation.rawValue, app, dyingAt: point)

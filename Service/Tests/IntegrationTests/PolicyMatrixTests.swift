@@ -77,8 +77,8 @@ import Testing
     func matrix(moment: Moment) async throws {
         // If a run takes a third of the cases, it still has every setting, each at one of the three moments.
         let indices = Self.settings.indices.filter { isSampled($0 + moment.rawValue) }
-        // A new world after some cases, because each case advances the clock by a quarter of a year for each platform, and the
-        // vendors' certificates expire after some years.
+        // Starts a new world after 16 cases, because each case advances the clock by a quarter of a year for each platform, and
+        // the vendors' certificates expire after some years.
         for start in stride(from: 0, to: indices.count, by: 16) {
             try await World.with { world in
                 for index in indices[start..<min(start + 16, indices.count)] {

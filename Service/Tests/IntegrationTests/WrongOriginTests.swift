@@ -79,7 +79,7 @@ import Testing
             #expect(reason.contains("signed for \(origin)") && reason.contains(wrong), "\(reason)")
         }
 
-        // The service now knows the correct origin too, in addition to the wrong one.
+        // Now the service is configured with the correct origin, in addition to the wrong one.
         let third = try await RunningService(
             database: database, port: port, arguments: ["--public-origin", wrong],
             environment: ["SYNHEART_AUTH_OTHER_ORIGINS": origin])

@@ -278,7 +278,7 @@ extension AgainstPostgreSQL {
             try replica.resume()
             #expect(try await eventually(revoke) == false)
             try primary.kill()
-            // The replica has the commit on its disk. It may still have to replay it.
+            // The replica has the commit on its disk, but may not have replayed it yet.
             let end = ContinuousClock.now + .seconds(30)
             var status = ""
             while status != "revoked", ContinuousClock.now < end {

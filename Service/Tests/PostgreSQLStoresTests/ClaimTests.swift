@@ -115,7 +115,7 @@ extension AgainstPostgreSQL {
             #expect(try await claim([sampleClaim(device)], on: stores, at: now - 100) == .claimed)
             let marked = "UPDATE claim_history SET identity = 'another server', clock = \(now.seconds)"
             try server.sql(marked, in: url)
-            // The first call notices the loss at `now + 1000`. Clocks may be 30 s apart.
+            // The first call finds the loss, at `now + 1000`. The loss ends 30 s (clock tolerance) and the window (60 s) later.
             #expect(try await claim([sampleClaim(device)], on: stores, at: now + 1000) == .historyLost(retryAfter: 91))
             for (date, window, seconds) in [
                 (-690, 60, 781), (0, 60, 91), (90, 60, 1), (89, 200, 142), (310, 300, 1021), (1090, 60, 1), (35, 0, 1),
@@ -124,8 +124,8 @@ extension AgainstPostgreSQL {
                     [sampleClaim(device)], on: stores, at: now + date, futureWindow: window)
                 #expect(outcome == .historyLost(retryAfter: seconds), "dated \(date) with a window of \(window)")
             }
-            // Claims of these dates had expired at the loss. They are gone too, so they must not seem free if the clock steps
-            // back.
+            // Claims of these dates had expired at the loss. They are lost too. If the clock steps back, their requests must be
+            // refused.
             for (date, window) in [(-691, 60), (91, 60), (309, 60), (36, 0)] as [(Int64, Int64)] {
                 let outcome = try await claim(
                     [sampleClaim(device)], on: stores, at: now + date, futureWindow: window)

@@ -36,8 +36,8 @@ extension AgainstPostgreSQL {
             return try await keeper.unclaimedEnd(of: try keeper.current())
         }
 
-        /// Reads the id as a node of the previous version does. That node may claim by a reading of the clock that it took after it
-        /// asked for the masters.
+        /// Reads the id as a node of the previous version does. Such a node may make claims with a reading of PostgreSQL's clock
+        /// that it took after it asked which servers are masters.
         private func readAsUnbound(_ place: String = "'\(redis)'") throws {
             try server.sql("SELECT read_claim_keeper(\(place), \(Self.clock), 30)", in: url)
         }
@@ -111,8 +111,8 @@ extension AgainstPostgreSQL {
                 try server.sql("SELECT read_claim_keeper('\(Self.redis)', \(Self.clock) + \(ahead), 30)", in: url)
                 #expect(try await end(stores) != nil)
             }
-            // The node may have taken its reading up to a lease before it compares the clocks. So a reading that is 34 s old still
-            // leaves a record.
+            // A node compares the clocks up to 5 s (a lease) after it sent its reading, and tolerates 30 s. So a call is recorded
+            // even if its reading is 34 s old.
             try server.sql("SELECT read_claim_keeper('\(Self.redis)', \(Self.clock) - 34, 30)", in: url)
             #expect(try await end(stores) == nil)
             await stores.close()
@@ -131,7 +131,7 @@ extension AgainstPostgreSQL {
             #expect((660...670).contains(Int(try server.sql(rest, in: url)) ?? 0))
             #expect(try await end(stores) == nil)
             #expect(try #require(try await watch(stores).renew(try watch(stores).current())).unclaimedEnd == nil)
-            // A record of a later time stays.
+            // A `settles_at` that is later stays.
             try server.sql("UPDATE claim_keeper SET settles_at = \(Self.clock) + 5000", in: url)
             try await watch(stores).settle()
             #expect(Int(try server.sql(rest, in: url)) ?? 0 > 4900)

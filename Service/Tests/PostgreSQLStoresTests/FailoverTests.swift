@@ -27,7 +27,7 @@ extension AgainstPostgreSQL {
             while try primary.sql("SELECT sync_state FROM pg_stat_replication") != "sync" {}
         }
 
-        /// A node whose background work only the test runs.
+        /// A node without background work. The tests call its checks and sweeps.
         private func node() async throws -> PostgreSQLStores {
             var options = PostgreSQLStores.Options.patient
             options.deadline = .seconds(2)
@@ -68,7 +68,8 @@ extension AgainstPostgreSQL {
             try await eventually { guard await watch.read() else { throw StoreError(.unavailable, "no answer yet") } }
         }
 
-        /// The outcome for a fresh request once requests are judged again. A wait of at most a lease is not treated as a loss.
+        /// Repeats the claim until requests are judged again, and returns its outcome. While they are not, the outcome is
+        /// `historyLost` with a wait of at most a lease.
         private func judged(_ made: ReplayClaim, by node: PostgreSQLStores) async throws -> ClaimOutcome {
             while true {
                 let outcome = try await eventually { try await claim(made, by: node, ahead: 40) }
@@ -76,7 +77,7 @@ extension AgainstPostgreSQL {
             }
         }
 
-        /// Whether fresh requests are judged again after the time of a lease.
+        /// Whether the failover lost no claims: a fresh request is accepted once requests are judged again.
         private func isKept(_ node: PostgreSQLStores) async throws -> Bool {
             switch try await judged(sampleClaim(device), by: node) {
             case .claimed: return true

@@ -29,7 +29,7 @@ extension AgainstPostgreSQL {
             return try await open(url, options: options, clock: SystemClock())
         }
 
-        /// A node at the Redis that is the keeper, and one at PostgreSQL. Only the tests read the keeper from now on.
+        /// A node at the Redis that is the keeper, and one at PostgreSQL. Neither reads the keeper by itself.
         private func nodes() async throws -> (there: PostgreSQLStores, here: PostgreSQLStores) {
             let nodes = (there: try await node(Self.redis), here: try await node(.postgresql))
             for node in [nodes.there, nodes.here] { (node.keeper as? KeeperWatch)?.finish() }
@@ -104,7 +104,7 @@ extension AgainstPostgreSQL {
                     sampleClaim(device), on: here.replay, at: date, now: UnixTime(before - 1000), futureWindow: window)
                 #expect(outcome == .historyLost(retryAfter: last + 1 - date), "dated \(date)")
             }
-            // Claims that had expired in the Redis are gone too. They must not seem free to a clock that steps back.
+            // Claims that had expired in the Redis are lost too. If a clock steps back, their requests must be refused.
             let stepped = UnixTime(before - 1000)
             #expect(try await claim(sampleClaim(device), on: here.replay, at: first - 1, now: stepped) == .expired)
             for date in [last + 1, last + 40] {

@@ -97,7 +97,7 @@ struct PoolStateTests {
         now += FakePool.gatherTime - .nanoseconds(1)
         let second = pool.released(0, isOpen: true, at: now)
         #expect(Self.numbers(second.next) == [1, 2] && second.another == nil)
-        // The second round trip began later.
+        // The gather time now counts from the beginning of the second round trip.
         now += FakePool.gatherTime - .nanoseconds(1)
         #expect(lookUp(3) == "waits")
         now += .nanoseconds(1)
@@ -202,7 +202,7 @@ struct PoolStateTests {
         _ = pool.failedToConnect(Self.outage, failed, at: Self.now)
         _ = pool.released(1, isOpen: false, at: Self.now)
         _ = pool.submit(FakeRequest(2), at: Self.now)
-        // The server closes the connection of request 0. There is no other connection, so it tries to open again.
+        // The server closes connection 0. No other connection is open, so connection 0 takes request 1 and tries to open again.
         pool.changed(from: 7, to: nil)
         let next = pool.released(0, isOpen: false, at: Self.now).next ?? []
         #expect(Self.numbers(next) == [1])

@@ -38,7 +38,7 @@ extension AgainstPostgreSQL {
                 return try await group.reduce(0, max)
             }
             #expect(most <= 3)
-            // A call gets its answer before its connection is idle again; `close` waits for the idle connection.
+            // A call gets its answer shortly before its connection is idle again. `close` waits until it is idle.
             await pool.close()
             #expect(pool.use.busy == 0)
             #expect(pool.use.waiting == 0)
@@ -105,7 +105,7 @@ extension AgainstPostgreSQL {
         @Test func `no key for cancelling goes to a server elsewhere`() async throws {
             let server = try await PostgreSQLServer.shared()
             let url = try server.database("?sslmode=disable")
-            // A `service` is treated as another machine. libpq itself does not see this one, so the connection works.
+            // A libpq `service` is treated as another machine. libpq does not get this one, so the connection works.
             let pool = ConnectionPool(
                 address: try ServerAddress(url, defaults: ["service": "elsewhere"]), settings: [], size: 1,
                 deadline: .milliseconds(500), maximumWaiting: 10)

@@ -19,7 +19,7 @@ extension AgainstPostgreSQL {
             url = try server.database()
         }
 
-        /// A node at the Redis that is the keeper. Only the tests read the keeper from now on.
+        /// A node that uses the Redis that is the keeper. It does not read the keeper in the background.
         private func node() async throws -> (stores: PostgreSQLStores, watch: KeeperWatch) {
             var options = PostgreSQLStores.Options.patient
             options.claims = Self.redis

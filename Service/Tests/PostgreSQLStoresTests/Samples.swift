@@ -35,7 +35,7 @@ extension PostgreSQLStores {
         try #require(outcome == .inserted)
     }
 
-    /// Changes the stored version of a device.
+    /// Changes the stored record of a device.
     @discardableResult
     func change(
         _ device: DeviceRecord, _ body: (inout DeviceRecord) -> Void

@@ -39,7 +39,7 @@ extension AgainstPostgreSQL {
                 futureWindow: 60, tag: tag)
         }
 
-        /// Renews the id of the node's store, as after a loss.
+        /// Names a new id, as a node does after Redis lost claims.
         private func renew(_ stores: PostgreSQLStores) async throws -> ClaimHistoryID {
             let keeper = try watch(stores)
             return try #require(try await keeper.renew(try keeper.current()))

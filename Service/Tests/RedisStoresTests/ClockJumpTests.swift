@@ -80,7 +80,8 @@ struct ClockJumpTests {
         await stores.close()
     }
 
-    // An older version does not know stretches. It leaves this state after the clock has fallen back.
+    // A node of an older version does not change `since`, the start of the latest stretch of readings. So `since` is
+    // ahead after the clock has fallen back.
     @Test func `a stretch that is ahead of the clock begins an epoch, and leaves none ahead`() async throws {
         let server = try await RedisServer.start()
         let earlier = try await RedisStores.forTest(server.url)

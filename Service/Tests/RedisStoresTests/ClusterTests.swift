@@ -214,7 +214,7 @@ struct ClusterTests {
         let partition = stores.router.partitions.partition(of: request.device)
         let slot = stores.router.partitions.slots[partition]
         let source = try await deployment.owner(of: slot, asking: deployment.nodes[0])
-        // Another node began an epoch, which the first one has not found yet.
+        // Simulates another node that began an epoch. The first node (`stores`) has not found it yet.
         try await source.command("HSET", "synheart-auth:{\(partition)}:epoch", "id", "0123456789abcdef")
         let other = try await RedisStores.forTest(deployment.url)
         #expect(try await other.claim(request) == .taken(request.claims[0]))

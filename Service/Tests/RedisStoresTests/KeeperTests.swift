@@ -172,7 +172,7 @@ struct KeeperTests {
         try await eventually("the node refuses") { (try? await node.claim(SampleRequest())) == nil }
         #expect(keeper.settlements > 0)
         #expect(try await server.command(timeline).text == "1")
-        // A loss that is found at the same time is not shortened either: PostgreSQL is settled before it names a new id.
+        // A loss that is found at the same time is not shortened either: the node calls `settle` before it names a new id.
         try await server.command("HSET", timeline[1], "run", "another")
         keeper.failToSettle(false)
         try await eventually("the loss is found") { (try? await node.claim(SampleRequest()))?.isHistoryLost ?? false }
@@ -211,19 +211,20 @@ struct KeeperTests {
                 return
             }
         }
-        // The data are another server's, so an epoch must begin. This call may not begin one, so it returns 0.
+        // The recorded epoch is that of another server's data, so an epoch must begin. This call may not begin one, so it returns
+        // 0.
         #expect(try await answer("\(-minus)") == .integer(0))
         #expect(try await server.command("HGET", key, "tl").text == "2")
         #expect(try await answer("") == .integer(0))
-        // A timeline that was recorded under an earlier id requires a settled PostgreSQL too: the next id must have no unclaimed
-        // end.
+        // If the timeline was recorded under an earlier id, the node must call `settle` first too: the next id must have no
+        // unclaimed end.
         try await server.command("HSET", key, "keeper", "earlier", "tl", "1")
         guard case .integer(..<0) = try await answer("") else {
             Issue.record("recorded under another id")
             return
         }
-        // A node at the former primary that names another id must settle its PostgreSQL too, because that one lacks the second
-        // claims of the promoted one.
+        // A node that uses the former primary and names another id there must call `settle` first too, because the former primary
+        // lacks the second claims that the promoted replica got.
         try await server.command("HSET", key, "tl", "3")
         guard case .integer(..<0) = try await answer("") else {
             Issue.record("the timeline is forgotten without a settled PostgreSQL")

@@ -154,7 +154,7 @@ struct PipelineTests {
                     #expect(answer.earlier + [answer.last] == (0..<count).map { reply((answer.waiter, $0)) })
                 }
             case 10:
-                // Includes ended calls, and numbers without a call.
+                // The number may be that of a call that has ended, or of no call.
                 let (number, waiter) = numbers.randomElement(using: &random) ?? (77, 0)
                 let cancelled = pipeline.cancel(number)
                 let isInFlight = expected[waiter].map { !$0.isOver } ?? false

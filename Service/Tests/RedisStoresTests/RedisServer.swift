@@ -177,7 +177,7 @@ func eventually(
 let silent = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 
 extension RedisStores {
-    /// The stores of a test, without a history at first.
+    /// Connects. If Redis has no epoch, the stores assume that no request was accepted before.
     static func forTest(
         _ url: String, clock: any ServiceClock = SystemClock(), _ change: (inout Options) -> Void = { _ in }
     ) async throws -> RedisStores {

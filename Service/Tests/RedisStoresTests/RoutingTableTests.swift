@@ -345,7 +345,7 @@ struct RoutingTableTests {
             _ words: [String], _ primary: PrimaryPlace? = history.primary, _ history: ClaimHistoryID? = history
         ) -> Bool { route.isConfirmed(by: .array(words.map { .simple($0) }), history, primary) }
         #expect(isConfirmed(["e", "id", "s", "2", ""]))
-        // The end of another epoch is ignored. A node of the previous version leaves one.
+        // The unclaimed end of another epoch is ignored. A node of the previous version leaves it when it begins an epoch.
         #expect(isConfirmed(["e", "id", "s", "2", "d 1 100"]))
         for words in [
             ["f", "id", "s", "2", ""], ["e", "other", "s", "2", ""], ["e", "id", "t", "2", ""],

@@ -27,7 +27,7 @@ final class SampleKeeper: ClaimKeeper {
     init(_ id: String = "first", primary: PrimaryPlace? = nil) { state = Locked(State(id: id, primary: primary)) }
 
     var renewals: Int { state.withLock { $0.renewals } }
-    /// How often a node settled PostgreSQL.
+    /// How often nodes called `settle`.
     var settlements: Int { state.withLock { $0.settlements } }
     var learned: PrimaryPlace? { state.withLock { $0.learned } }
     var id: String { state.withLock { $0.id } }
@@ -45,7 +45,7 @@ final class SampleKeeper: ClaimKeeper {
     /// Simulates another process that renews the id right after this one.
     func replaceNames() { state.withLock { $0.isReplaced = true } }
 
-    /// Simulates a PostgreSQL that does not answer the node that must settle it.
+    /// Simulates a PostgreSQL that does not answer calls of `settle`.
     func failToSettle(_ fails: Bool) { state.withLock { $0.failsToSettle = fails } }
 
     func move(to primary: PrimaryPlace) { state.withLock { $0.primary = primary } }

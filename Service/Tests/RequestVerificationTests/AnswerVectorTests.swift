@@ -4,7 +4,7 @@ import Testing
 
 @testable import RequestVerification
 
-/// The `answers` of the vectors, over HTTP.
+/// The cases `answers` of `docs/vectors/backend.json`, over HTTP.
 @Suite(.serialized) struct AnswerVectorTests {
     @Test("each answer and each fault of the service has the outcome that the vectors say")
     func answers() async throws {

@@ -7,7 +7,7 @@ import class Bytes.Locked
 
 @testable import RequestVerification
 
-/// `tokens` and `key_sets` of the vectors, and `tokens.json`.
+/// The cases `tokens` and `key_sets` of `docs/vectors/backend.json`, and the tokens of `docs/vectors/tokens.json`.
 @Suite struct TokenVectorTests {
     /// A service that publishes keys, and the clocks of a verifier.
     private final class Published: Sendable {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import SQLiteStores
 
-/// Each check of the journal's files, at its boundary.
+/// Each check of the journal's files, with values on both sides of its boundary.
 struct ClaimJournalGuardTests {
     private let start = JournalBench.start
     private let bench: JournalBench

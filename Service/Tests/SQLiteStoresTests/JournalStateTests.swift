@@ -141,7 +141,8 @@ struct JournalStateTests {
         throws
     {
         let state = try fallen(records: 8)
-        // The segment would have room for this claim alone.
+        // The segment has room for the claim's record, but not for the records of the fall. Claims are refused until the next
+        // segment has these records.
         #expect(throws: StoreError.self) { try claim(state, at: start) }
         #expect(state.takeWork().wantsRotation)
         state.prepare(try segment(2))

@@ -117,8 +117,8 @@ struct MigrationTests {
         let queue = try DatabaseQueue(path: folder.database)
         try await queue.write { database in
             try database.execute(sql: "DELETE FROM grdb_migrations WHERE identifier = '11'")
-            // An older version merged the minutes of the day before into hours. Two minutes are not merged: one of the second hour,
-            // and that of the third.
+            // An older version merged the minutes of the day before into hours. Two minutes are not merged yet: one in the second
+            // hour, and one in the third.
             for (step, at, count) in [(3600, -3600, 1), (3600, 3600, 2), (60, 7140, 4), (60, 7200, 8)]
                 as [(Int64, Int64, Int64)]
             {

@@ -78,7 +78,7 @@ extension SQLiteStores {
         try #require(outcome == .inserted)
     }
 
-    /// Changes the stored version of a device.
+    /// Changes the stored record of a device.
     @discardableResult
     func change(
         _ device: DeviceRecord, _ body: (inout DeviceRecord) -> Void

@@ -4,8 +4,8 @@ import Testing
 
 @testable import SQLiteStores
 
-/// The query whether a service runs does not take the service's lock, because a service that starts at that moment must be able
-/// to take it.
+/// The check whether a service runs does not take the service's lock. Otherwise, a service that starts at that moment could not
+/// take it.
 @Suite struct `A look at whether a service runs` {
     private let path = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID()).sqlite").path
 

@@ -28,7 +28,7 @@ package final class PostgreSQLServer: Sendable {
         return folders.first { files.isExecutableFile(atPath: "\($0)/initdb") }
     }()
 
-    /// Whether the tests run. In CI, missing programs are a failure and not a reason to skip.
+    /// Whether the tests that need PostgreSQL run. In CI, missing programs are a failure and not a reason to skip.
     package static var isAvailable: Bool {
         programs != nil || ProcessInfo.processInfo.environment["SYNHEART_AUTH_STRICT"] != nil
     }
@@ -58,7 +58,7 @@ package final class PostgreSQLServer: Sendable {
             [
                 "listen_addresses": "'127.0.0.1'", "unix_socket_directories": "''", "max_connections": "200",
                 "shared_buffers": "'64MB'", "port": "\(port)", "logging_collector": "off",
-                // Recovery syncs every file. A single call for the whole file system is faster.
+                // By default, recovery syncs each file. One call for the whole file system is faster.
                 "recovery_init_sync_method": "syncfs",
             ]
         ) { given, _ in given }

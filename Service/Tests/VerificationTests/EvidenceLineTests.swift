@@ -8,7 +8,7 @@ import StrictJSON
 import Testing
 import Verification
 
-/// A line that the service writes about a refused proof is read as the same evidence, and its audit gives the same result.
+/// A line that the service writes about a refused proof is read as the same evidence. Verifying it gives the same result.
 @Suite struct EvidenceLineTests {
     private static let now = Date(timeIntervalSince1970: 1_790_000_000)
     private static let time: JSONValue = "2026-09-21T14:13:20Z"

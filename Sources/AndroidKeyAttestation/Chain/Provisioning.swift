@@ -32,7 +32,7 @@ extension Provisioning {
 /// Information of Google's provisioning server about a device (extension 1.3.6.1.4.1.11129.2.1.30, CBOR). No check
 /// uses it.
 ///
-/// It is read only from the attestation certificate, the one above the leaf, because an attested key cannot have issued that.
+/// It is read only from the attestation certificate, the one above the leaf. An attested key cannot have issued that certificate.
 public struct ProvisioningInfo: Sendable, Hashable {
     private let map: CBORMap
 

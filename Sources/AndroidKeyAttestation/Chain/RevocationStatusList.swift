@@ -11,7 +11,7 @@ public import StrictJSON
 public struct RevocationStatusList: Sendable {
     /// The entry of the list for a certificate.
     public struct Entry: Sendable, Hashable {
-        /// `REVOKED`, `SUSPENDED`, or a later word. With any word, the certificate is refused.
+        /// `REVOKED`, `SUSPENDED`, or a word that Google adds later. A certificate with any status is refused.
         public let status: String
         /// The reason, such as `KEY_COMPROMISE`; nil if the list gives none.
         public let reason: String?

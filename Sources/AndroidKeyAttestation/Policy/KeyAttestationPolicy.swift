@@ -50,8 +50,8 @@ public struct KeyAttestationPolicy: Sendable, Hashable {
     public var purposes: Purposes?
     /// Algorithms that are accepted, by KeyMint's numbers.
     public var algorithms: Set<Int64>?
-    /// The maximum age of the patch levels, in days. The system's is required. The vendor's and the boot image's are
-    /// checked if they can be read, because many genuine devices omit them or write 0.
+    /// The maximum age of the patch levels, in days. The patch level of the system is required. Those of the vendor and of the
+    /// boot image are checked if they can be read, because many genuine devices omit them or write 0.
     public var maximumPatchAgeDays: Int?
     /// The rule for the validity dates of certificates.
     public var dates: Dates = .enforce

@@ -11,7 +11,7 @@ public struct KeyAttestationAudit: Sendable {
     public let chain: KeyAttestationChain?
     /// The results of the steps; nil if the chain is refused.
     public let findings: Findings?
-    /// The steps in the order in which they were made. The first that fails is the last. A step that could be made
+    /// The steps in the order in which they were made. After a step that fails, no other is made. A step that could be made
     /// only in part is listed twice: as unchecked, and with its outcome. A step that the policy does not require is
     /// unchecked.
     public let steps: [KeyAttestationAuditStep]

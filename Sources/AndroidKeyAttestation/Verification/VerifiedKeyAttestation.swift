@@ -37,9 +37,9 @@ public struct VerifiedKeyAttestation: Sendable {
     /// The lower of the two security levels, as the key description claims them.
     public var securityLevel: SecurityLevel { description.securityLevel }
 
-    /// The security level that is proven. If the certificate of the attestation key does not name StrongBox, a StrongBox is
-    /// lowered to a trusted environment: attackers used leaked keys of trusted environments to sign attestations that claim
-    /// StrongBox.
+    /// The security level that is proven. If the certificate of the attestation key does not name StrongBox, a claimed level of
+    /// `strongBox` is lowered to `trustedEnvironment`: attackers used leaked keys of trusted environments to sign attestations
+    /// that claim StrongBox.
     public var provenSecurityLevel: SecurityLevel {
         isStrongBoxCorroborated ? securityLevel : min(securityLevel, .trustedEnvironment)
     }

@@ -93,7 +93,7 @@ public struct AttestationVerifier: Sendable {
     }
 
     /// Runs the steps in order up to the first that fails, and logs each. A step without an expected value is logged as skipped.
-    /// The steps for key id, App ID and environment then still run, for what the object alone can show.
+    /// The steps for key id, App ID and environment run even then, and check what the object alone can show.
     private func prove(
         _ object: AttestationObject, _ expected: AppAttestExpectations, _ log: inout StepLog<AppAttestError>
     ) throws(AppAttestError) -> Proven {

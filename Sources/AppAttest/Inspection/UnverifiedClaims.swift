@@ -15,9 +15,9 @@ public struct UnverifiedClaims: Sendable {
     public let category: ValidationCategory?
     /// The app's `CFBundleVersion`, if the map names it and can be parsed.
     public let bundleVersion: String?
-    /// The credential data, in attestations alone.
+    /// The credential data; nil in an assertion.
     public let credential: Credential?
-    /// The leaf, in attestations alone, if it can be read.
+    /// The leaf; nil in an assertion, or if the leaf cannot be read.
     public let leaf: Leaf?
 
     /// The credential data of an attestation.

@@ -44,7 +44,7 @@ public struct AppleAttestationOptions: Sendable {
     public var leafIsAuthority = false
     /// Key usage bits, the first in the highest bit.
     public var keyUsage: UInt8 = 0xF0
-    /// Object identifiers of the extended key usage; by default those of the system's version.
+    /// Object identifiers of the extended key usage; nil: those that this version of the system has.
     public var extendedKeyUsage: [[UInt64]]?
     /// The nonce extension.
     public var nonce = Nonce.correct
@@ -54,9 +54,9 @@ public struct AppleAttestationOptions: Sendable {
     public var leafKey: AppleAttestKey?
     /// The digest under the leaf's signature.
     public var leafAlgorithm = AppleSignatureAlgorithm.sha256
-    /// The App ID in the leaf; nil for the app's, empty for none.
+    /// The App ID in the leaf; nil: the app's own App ID; empty: none.
     public var leafAppID: String?
-    /// The key's access control in the leaf; by default that of platform and version, and empty for none.
+    /// The key's access control in the leaf; nil: the usual one of the platform and version; empty: none.
     public var accessControl: [UInt8]?
     /// Changes the elements of the leaf's extension 1.2.840.113635.100.8.5, each in DER.
     public var keyProperties: @Sendable ([[UInt8]]) -> [[UInt8]] = { $0 }
@@ -71,13 +71,13 @@ public struct AppleAttestationOptions: Sendable {
 
     // The authenticator data.
 
-    /// The App ID whose hash is the relying party's; nil for the app's.
+    /// The App ID whose hash is the relying party id hash; nil: the app's own App ID.
     public var relyingParty: String?
-    /// The flags; nil for what the system's version sends.
+    /// The flags; nil: those that this version of the system sends.
     public var flags: UInt8?
     /// The counter.
     public var counter: UInt32 = 0
-    /// The AAGUID; nil for the environment's.
+    /// The AAGUID; nil: the AAGUID of the app's environment.
     public var aaguid: [UInt8]?
     /// The credential id; nil for the key id.
     public var credentialID: [UInt8]?
@@ -123,11 +123,11 @@ public struct AppleAssertionOptions: Sendable {
         case ofNonceAsDigest
     }
 
-    /// The App ID whose hash is the relying party's; nil for the app's.
+    /// The App ID whose hash is the relying party id hash; nil: the app's own App ID.
     public var relyingParty: String?
-    /// The flags; nil for what the system's version sends.
+    /// The flags; nil: those that this version of the system sends.
     public var flags: UInt8?
-    /// The counter; nil for the key's next one.
+    /// The counter; nil: the key's next counter.
     public var counter: UInt32?
     /// Changes the map that newer systems append.
     public var extensions: @Sendable (CBORMap) -> CBORMap = { $0 }
@@ -193,9 +193,9 @@ public struct AppleReceiptOptions: Sendable {
     public var isIndefinite = true
     /// The number of SignerInfo structures.
     public var signerInfos = 1
-    /// The issuer that the signer's information names, a distinguished name in DER; nil for the signer's.
+    /// The issuer in SignerInfo, a distinguished name in DER; nil: the issuer of the signer's certificate.
     public var namedIssuer: [UInt8]?
-    /// The serial number that the signer's information names; nil for the signer's.
+    /// The serial number in SignerInfo; nil: the serial number of the signer's certificate.
     public var namedSerialNumber: [UInt8]?
     /// Signed attributes.
     public var signedAttributes = SignedAttributes.none
@@ -203,7 +203,7 @@ public struct AppleReceiptOptions: Sendable {
     public var appended: [UInt8] = []
     /// The digest.
     public var algorithm = AppleSignatureAlgorithm.sha256
-    /// The authority whose signer signs; its own chain is sent along.
+    /// The authority that signs the receipt and whose chain is sent with it; nil: the device's authority.
     public var signedBy: AppleAuthority?
     /// Changes the list of signer, intermediate and root before it is sent.
     public var certificates: @Sendable ([[UInt8]]) -> [[UInt8]] = { $0 }

@@ -49,7 +49,7 @@ public struct AppleAuthority: Sendable {
         public var intermediateAlgorithm = AppleSignatureAlgorithm.sha384
         /// Whether the certificate that signs receipts has the extension for this purpose: 1.2.840.113635.100.12.15.
         public var signerIsForReceipts = true
-        /// The end of the receipt signer's life, in seconds from the start. Apple's live about 13 months.
+        /// The end of the receipt signer's life, in seconds from the start. Apple's receipt signers live about 13 months.
         public var signerLife: TimeInterval = 396 * 86400
 
         /// The options of a real authority.

@@ -11,7 +11,7 @@ internal import Foundation
 public struct GoogleAuthority: Sendable, Codable {
     /// The kind of key that signs for factories.
     public enum FactoryRoot: Sendable {
-        /// RSA, as Google's. Making one takes seconds in a debug build.
+        /// RSA, like the key of Google's root for factories. Making one takes seconds in a debug build.
         case rsa2048
         /// ECDSA on P-384. Making one takes a millisecond.
         case p384

@@ -27,7 +27,7 @@ public struct KeyAttestationCertificate: Sendable {
         case commonName(String)
         /// O.
         case organization(String)
-        /// The serialNumber of a name, which is not the certificate's.
+        /// The serialNumber in a name. It is not the serial number of the certificate.
         case serialNumber(String)
         /// title.
         case title(String)
@@ -70,7 +70,7 @@ public struct KeyAttestationCertificate: Sendable {
     public var key: Key
     /// The extensions, in this order.
     public var extensions: [Extension]
-    /// The named issuer; nil: the one that signs.
+    /// The name of the issuer; nil: the name of the certificate whose key signs this one.
     public var issuer: [Attribute]?
     /// The content of the INTEGER for the serial number.
     public var serialNumber: [UInt8] = [0x01]

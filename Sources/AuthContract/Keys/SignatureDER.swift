@@ -18,8 +18,8 @@ enum SignatureDER {
         return raw
     }
 
-    /// Removes an INTEGER from the front, and appends it padded to 32 bytes. Returns false if it is negative, not minimal or
-    /// longer.
+    /// Removes an INTEGER from the front, and appends it padded to 32 bytes. Returns false if it is negative, not minimal, or
+    /// longer than 32 bytes.
     private static func moveInteger(
         from rest: inout Slice<UnsafeBufferPointer<UInt8>>, to raw: inout [UInt8]
     ) -> Bool {

@@ -30,16 +30,16 @@ typedef struct {
     clibcurl_give *give_body;
 } clibcurl_request;
 
-// A request that is not sent yet; NULL without memory. The texts are copied.
+// A request that is not sent yet; NULL if memory runs out. The texts are copied.
 clibcurl_exchange *clibcurl_open(const clibcurl_request *request);
 
-// Adds a header line without its end. Returns false without memory.
+// Adds a header line without its end. Returns false if memory runs out.
 bool clibcurl_add_line(clibcurl_exchange *exchange, const char *line);
 
 // clibcurl_unsent: no byte of the request was sent. clibcurl_unsendable: likewise, and a retry cannot succeed (a malformed URL).
 typedef enum { clibcurl_runs, clibcurl_done, clibcurl_failed, clibcurl_unsent, clibcurl_unsendable } clibcurl_state;
 
-// Sends and receives what is possible now, then waits until there is more to do, `clibcurl_wake`, or a minute has passed.
+// Sends and receives what is possible now. Then waits until there is more to do, `clibcurl_wake` is called, or a minute has passed.
 clibcurl_state clibcurl_run(clibcurl_exchange *exchange);
 
 // Ends the wait of `clibcurl_run`, from any thread.

@@ -2,7 +2,7 @@
  * Synheart Auth: the C interface of the client SDK.
  *
  * Strings are UTF-8 and end with a zero byte. Any thread may call a function. The call blocks until it is done or its deadline has
- * passed. A callback must not call a function. Bad input never aborts: a NULL or malformed argument is an error.
+ * passed. A callback must not call any of these functions. Bad input never aborts: a NULL or malformed argument is an error.
  */
 #ifndef SYNHEART_AUTH_H
 #define SYNHEART_AUTH_H

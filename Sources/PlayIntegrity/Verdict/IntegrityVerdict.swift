@@ -53,7 +53,7 @@ public struct IntegrityVerdict: Sendable, Hashable {
     /// The time when the token was made, in milliseconds since 1970.
     public var timestampMillis: Int64? { Self.integer(self["requestDetails", "timestampMillis"]) }
 
-    /// Whether Google Play recognizes the app: `PLAY_RECOGNIZED`, `UNRECOGNIZED_VERSION`, `UNEVALUATED`, or a later word.
+    /// Whether Google Play recognizes the app: `PLAY_RECOGNIZED`, `UNRECOGNIZED_VERSION`, `UNEVALUATED`, or a newer word of Google's.
     public var appRecognitionVerdict: String? { self["appIntegrity", "appRecognitionVerdict"]?.string }
     /// The app's package.
     public var appPackageName: String? { self["appIntegrity", "packageName"]?.string }
@@ -76,7 +76,7 @@ public struct IntegrityVerdict: Sendable, Hashable {
         return bits.filter { $0.value != false && !$0.value.isNull }.map(\.name)
     }
 
-    /// Whether the account has a license: `LICENSED`, `UNLICENSED`, `UNEVALUATED`, or a later word.
+    /// Whether the account has a license: `LICENSED`, `UNLICENSED`, `UNEVALUATED`, or a newer word of Google's.
     public var appLicensingVerdict: String? { self["accountDetails", "appLicensingVerdict"]?.string }
     /// Play Protect's verdict, such as `NO_ISSUES` or `HIGH_RISK`.
     public var playProtectVerdict: String? { self["environmentDetails", "playProtectVerdict"]?.string }

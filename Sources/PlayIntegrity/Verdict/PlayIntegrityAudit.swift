@@ -10,7 +10,7 @@ public struct PlayIntegrityAudit: Sendable {
     public let token: IntegrityToken?
     /// The verdict that was judged: the token's own, or the verdict that the caller gave; nil if there is neither.
     public let verdict: IntegrityVerdict?
-    /// The steps in the order in which they were made. The first that fails is the last. A step that could be made
+    /// The steps in the order in which they were made. After a step that fails, no other is made. A step that could be made
     /// only in part is listed twice: as unchecked, and with its outcome.
     public let steps: [PlayIntegrityAuditStep]
     /// The steps that lack an expected value, or that need a token that was not decoded here, whether they were reached or not.

@@ -10,7 +10,7 @@
     struct KeychainCanary: Sendable {
         let accessGroup: String?
 
-        /// Another service than the records', because a record and its canary have the same account.
+        /// Differs from the service of the records, because a record and its canary have the same account.
         static let service = "ai.synheart.auth.canary"
 
         /// The content of a record's canary.
@@ -92,7 +92,7 @@
 
         init(pause: @escaping @Sendable () -> Void = Self.pause) { self.pause = pause }
 
-        /// Blocks the host's thread for 200 ms.
+        /// Blocks the caller's thread for 200 ms.
         static let pause: @Sendable () -> Void = { Thread.sleep(forTimeInterval: 0.2) }
 
         /// The status of a look-up. `errSecItemNotFound` only if the canary works and a second look finds nothing either;

@@ -2,7 +2,7 @@
     internal import Foundation
     internal import Security
 
-    /// Moves items from the app's own access groups to the group that it shares with its extensions, if the host named that group
+    /// Moves items from the app's own access groups to the group that it shares with its extensions, if the app named that group
     /// only after the items were made.
     ///
     /// Items that name no group are in the default group: the first of the target's *Keychain Sharing*, or without that the group

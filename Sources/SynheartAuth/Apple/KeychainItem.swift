@@ -86,7 +86,7 @@
         /// Creates the item. Returns `errSecDuplicateItem` if it exists.
         func add(_ bytes: [UInt8]) -> OSStatus { SecItemAdd(new(bytes) as CFDictionary, nil) }
 
-        /// Creates the item. Returns `found` if it was created, and the owner, if any, owns its group; otherwise `unavailable`.
+        /// Creates the item. Returns `found` if it was created, and in a group of `owner` unless that is nil; otherwise `unavailable`.
         func add(_ bytes: [UInt8], of owner: GroupOwner?) -> StorageReading {
             guard let owner else {
                 let status = add(bytes)

@@ -18,8 +18,8 @@
         /// Records of the app, or of an access group.
         ///
         /// - Parameters:
-        ///   - accessGroup: the Keychain access group with its prefix; nil for the app's own, that of its bundle id. Records that
-        ///     the app made before it named a group are moved to that group.
+        ///   - accessGroup: the Keychain access group with its prefix; nil: the app's own group, which has the name of its bundle id.
+        ///     Records that the app made before it named a group are moved to that group.
         ///   - lockDirectory: The directory of the locks. For an access group, name a directory in the container of an app group,
         ///     which the app and its extensions share. With an access group alone, every operation throws `NOT_CONFIGURED`. With
         ///     neither parameter, an operation throws this error if the record is in a group other than the app's own, such as the

@@ -20,7 +20,7 @@ struct AttestationStep: Sendable {
                 isSilent = error.code == .noAnswer
             }
             if failure.remedy == .askProviderAgain { throw pause(failure) }
-            // The host has only the key's own attestation, which names a used challenge.
+            // The provider has no evidence but the key's own attestation, which names a used challenge.
             if candidate.key.isAttestationSpent, failure.code == .attestationUnavailable {
                 throw RegistrationFailure.keyAttestationSpent(failure)
             }

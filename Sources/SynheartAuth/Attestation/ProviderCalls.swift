@@ -20,7 +20,7 @@ extension IdentityContext {
     ///
     /// - Parameters:
     ///   - hash: The 32 bytes.
-    ///   - key: The attested key that asserts; nil for the identity's.
+    ///   - key: The attested key that asserts; nil: the identity's App Attest key.
     /// - Throws: ``RetryTable/Situation/assertionKeyLost`` if there is no such key, or the provider no longer knows it. The SDK
     ///   then drops the handle.
     func assertion(
@@ -82,7 +82,7 @@ extension SynheartAuthError {
 }
 
 extension RetryTable.Situation {
-    /// The situation for a provider's failure. A code that the host defined is treated as a refusal.
+    /// The situation for a provider's failure. A code that is not one of the SDK's own is treated as a refusal.
     init(_ code: AttestationError.Code) {
         self =
             switch code {

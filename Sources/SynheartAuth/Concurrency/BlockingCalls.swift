@@ -111,7 +111,7 @@ package final class BlockingCalls: Sendable {
 
     /// Runs `action` when no abandoned change is left; immediately if there is none.
     ///
-    /// Locks that guard changes are released this way, so that a late change does not overlap with another process's.
+    /// Locks that guard changes are released this way, so that a late change does not overlap with a change of another process.
     func afterChanges(_ action: @escaping @Sendable () -> Void) {
         let isNow = state.withLock { state in
             if state.hasChangeLeftBehind { state.afterwards.append(action) }

@@ -124,7 +124,7 @@ extension SynheartAuthError {
         SynheartAuthError(.cancelled, "the call was cancelled while it waited")
     }
 
-    /// The error of a cancelled call of a host. If the call is a `send`, its request may have taken effect.
+    /// The error of a cancelled call. If the call is a `send`, its request may have taken effect.
     package static func cancelled(isSend: Bool) -> SynheartAuthError { cancelled.with(mayHaveHappened: isSend) }
     package static func deadlinePassed(isSend: Bool) -> SynheartAuthError {
         deadlinePassed.with(mayHaveHappened: isSend)

@@ -1,6 +1,6 @@
 extension IdentityContext {
     /// The error to throw for a refusal of this record's identity. If a reset has ended that identity meanwhile, the returned
-    /// error does not make the host give up the present identity.
+    /// error does not make the app give up the present identity.
     func current(_ error: SynheartAuthError, of record: IdentityRecord) async -> SynheartAuthError {
         guard error.recovery == .reset, let now = try? await ledger.load(), now.deviceID != record.deviceID else {
             return error

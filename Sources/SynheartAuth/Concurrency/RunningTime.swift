@@ -86,7 +86,7 @@ final class HeldLock: StorageLock {
         if isOperation { afterwards({ $0.afterPendingChanges($1) }, calls[...]) }
     }
 
-    /// Releases the lock when no abandoned change is left, so that a late change does not overlap with another process's.
+    /// Releases the lock when no abandoned change is left, so that a late change does not overlap with a change of another process.
     func release() { afterwards({ $0.afterChanges($1) }, calls[...]) }
 
     private func afterwards(
@@ -97,7 +97,7 @@ final class HeldLock: StorageLock {
         wait(first) { self.afterwards(wait, rest.dropFirst()) }
     }
 
-    /// Releases the lock, if it was taken, and ends the running time, now.
+    /// Immediately releases the lock, if it was taken, and ends the running time.
     func drop() {
         let (lock, time) = state.withLock { state in
             defer { (state.lock, state.time) = (nil, nil) }

@@ -46,7 +46,7 @@ enum RetryTable {
         case confirm
     }
 
-    /// A failure, the SDK's remedy, and then the recovery for the host.
+    /// A failure, the SDK's remedy, and the recovery for the app if the remedy does not help.
     struct Row: Sendable {
         let code: SynheartAuthError.Code
         let remedy: Remedy

@@ -9,7 +9,7 @@ public struct SynheartAuthError: Error, Sendable {
     public var code: Code { details.code }
     /// An explanation for the developer.
     public var message: String { details.message }
-    /// The remedy for the host.
+    /// The remedy for the app.
     public var recovery: Recovery { details.recovery }
     /// Whether the same call may succeed later.
     public var isRetryable: Bool { recovery == .retry }
@@ -155,7 +155,7 @@ public struct SynheartAuthError: Error, Sendable {
         case register
         /// Call `rotateKey`.
         case rotate
-        /// Call `resetDeviceIdentity`, if the host agrees, then `registerDevice`.
+        /// Call `resetDeviceIdentity`, if the app agrees to lose the identity, then `registerDevice`.
         case reset
         /// Ask the user to correct the device's clock: the SDK does not learn an offset that large.
         case correctClock

@@ -69,7 +69,7 @@ public struct KeySigner: Sendable {
 public enum KeyProtection: String, Sendable, Hashable, CaseIterable {
     /// Apple's Secure Enclave.
     case secureEnclave = "secure-enclave"
-    /// The Android Keystore, or another key store of the host.
+    /// The Android Keystore, or another key store that the app provides.
     case hostKeystore = "host-keystore"
     /// A file. Every reader of the file can copy the key.
     case software
@@ -77,8 +77,8 @@ public enum KeyProtection: String, Sendable, Hashable, CaseIterable {
 
 /// The failure of a key store: one answer of the platform. The SDK decides what follows for the identity (``Code``).
 public struct KeyStoreError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The kinds of answers. The SDK believes `notFound`, `failed` and codes of the host's own only after a second such answer at
-    /// least two seconds later, if then the canaries work.
+    /// The kinds of answers. The SDK believes `notFound`, `failed` and codes that an app defines only after a second such answer at
+    /// least two seconds later, and only if the canaries work then.
     public struct Code: RawRepresentable, Sendable, Hashable, CaseIterable {
         /// A short name for logs.
         public let rawValue: String

@@ -60,7 +60,7 @@
             return true
         }
 
-        /// Ends a head. After an interim answer another head follows; 101 is final, because nothing asks for another protocol.
+        /// Ends a head. After an interim answer another head follows; 101 is final, because the client never asks for another protocol.
         private mutating func end() -> Bool {
             guard announced > 0 else { return false }
             // libcurl would undo other codings, however long that takes.

@@ -174,7 +174,7 @@
                 taken += bytes.count
                 return bytes.count
             }
-            // A host may set any limit, even a negative one.
+            // An app may set any limit, even a negative one.
             guard bytes.count <= max(0, request.maximumAnswer) - body.count else {
                 problem = .tooLarge
                 return 0

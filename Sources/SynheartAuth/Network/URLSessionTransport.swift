@@ -210,7 +210,7 @@
             if let buffer = streaming.withLock({ $0[dataTask.taskIdentifier] }) { return buffer.append(Array(data)) }
             let isTooLarge = running.withLock { running in
                 guard var exchange = running.removeValue(forKey: dataTask.taskIdentifier) else { return false }
-                // A host may set any limit, even a negative one.
+                // An app may set any limit, even a negative one.
                 let room = max(0, max(0, exchange.limit) - exchange.body.count)
                 let isTooLarge = data.count > room
                 exchange.body.append(contentsOf: data.prefix(room))

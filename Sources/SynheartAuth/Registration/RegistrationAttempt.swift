@@ -141,7 +141,7 @@ struct RegistrationAttempt: Sendable {
         guard error.code == .attestationFailed else { return RegistrationFailure(error: error) }
         if key.isAttestationSpent { return .keyAttestationSpent(error) }
         if key.mayBeKnown {
-            // An earlier request may have registered this key. Only the host may abandon it.
+            // An earlier request may have registered this key. Only the app may abandon the key, by a reset.
             return RegistrationFailure(
                 error: SynheartAuthError(
                     .knownKeyRefused, error.message, cause: error, serverTime: error.serverTime))

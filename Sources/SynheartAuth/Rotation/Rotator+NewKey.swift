@@ -7,7 +7,7 @@ extension Rotator {
         let proof: RequestSignature
     }
 
-    /// The new key. Once a copy of its rotation may have been sent, it is the key that the journal names.
+    /// The new key. If a copy of its rotation may have been sent before, this is the key that the journal names.
     ///
     /// - Throws: `ROTATION_FAILED` if that key is lost while a copy may still take effect.
     func makeKey(for deviceID: DeviceID, challenge: [UInt8]?) async throws(SynheartAuthError) -> NewKey {

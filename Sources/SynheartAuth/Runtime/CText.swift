@@ -14,8 +14,8 @@ package enum CText {
         return text.utf8.elementsEqual(bytes) ? text : nil
     }
 
-    /// Bytes; nil for NULL with a length, a negative length, and 2 GiB or more: without memory for the copy, Swift would stop the
-    /// process.
+    /// Bytes; nil for NULL with a length, a negative length, and 2 GiB or more: if the memory did not suffice for the copy, Swift would
+    /// stop the process.
     package static func bytes(_ pointer: UnsafePointer<UInt8>?, _ length: Int) -> [UInt8]? {
         if length == 0 { return [] }
         guard let pointer, (0...Int(Int32.max)).contains(length) else { return nil }
@@ -40,8 +40,8 @@ package enum CText {
 package var isForkedProcess: Bool { getpid() != firstProcess }
 private let firstProcess = getpid()
 
-/// Waits for asynchronous work, on a thread of the host. Must not be called from Swift's thread pool. Returns nil in a forked
-/// process.
+/// Waits for asynchronous work, and blocks the caller's thread, which must not be one of Swift's thread pool. Returns nil in a
+/// forked process.
 ///
 /// - Parameter body: The work. It limits its own time, and returns nil if it was abandoned.
 package func wait<Value: Sendable>(_ body: @escaping @Sendable () async -> Value?) -> Value? {

@@ -233,7 +233,7 @@ struct AuthenticatedSend: Sendable {
 
     /// Learns the clock, unless another call has done so since the refused copy was signed.
     ///
-    /// - Returns: Whether to sign again. If not, another origin refuses a clock that is right for the auth service.
+    /// - Returns: Whether to sign again. False: another origin refused the copy, and for the auth service the clock is right.
     private func learnClock(_ verdict: SynheartAuthError, after sent: SentCopy) async throws(SynheartAuthError) -> Bool
     {
         let before = sent.record.clockOffset

@@ -1,9 +1,9 @@
 package import AuthContract
 
-/// Checks the header lines that a host adds to its request.
+/// Checks the header lines that an app adds to its request.
 ///
 /// Refuses malformed lines, fields that the transport writes, and fields that belong to the signature. The SDK does not drop such a
-/// line silently, because the host would believe that the line was sent.
+/// line silently, because the app would believe that the line was sent.
 package enum HostHeaders {
     /// Fields of the transport (RFC 9110 sections 7.6.1 and 8.6, RFC 9112 section 6.1).
     private static let framing: Set<String> = [
@@ -27,7 +27,7 @@ package enum HostHeaders {
             }
             let name = line.name.lowercased()
             if framing.contains(name) { return "\(name) is for the transport to write" }
-            // The scheme 1 signature does not cover the digest, so the host may send one.
+            // The scheme 1 signature does not cover the digest, so the app may send one.
             let isDigest = scheme == .two && name == HeaderName.contentDigest.lowercased()
             if isDigest || signature.contains(name) { return "\(name) is part of the signature" }
         }
@@ -42,6 +42,6 @@ package enum HostHeaders {
         line.name.isToken && line.value.utf8.allSatisfy(isValueByte)
     }
 
-    /// RFC 9110 section 5.5: visible bytes, spaces and tabs.
+    /// RFC 9110 section 5.5: every byte but control characters, of which only the tab is allowed.
     private static func isValueByte(_ byte: UInt8) -> Bool { byte == 0x09 || (byte >= 0x20 && byte != 0x7F) }
 }

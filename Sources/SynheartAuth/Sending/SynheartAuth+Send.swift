@@ -59,7 +59,7 @@ extension SynheartAuth {
     /// The signature headers of a request whose body is a file, under scheme 2. The file is read in pieces for its digest, and must
     /// not change until it is sent.
     ///
-    /// - Throws: `SIGNING_FAILED` as above, if the device signs under scheme 1, and if the file cannot be read.
+    /// - Throws: `SIGNING_FAILED` for another origin, if the device signs under scheme 1, and if the file cannot be read.
     public func sign(appID: String, method: String, url: String, bodyFile: String) async throws -> SignedHeaders {
         try await sign(appID: appID, scheme: nil, method: method, url: url, body: .file(bodyFile))
     }

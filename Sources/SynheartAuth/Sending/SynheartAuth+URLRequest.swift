@@ -27,7 +27,7 @@ extension DeviceAuthenticating {
     /// Signs a request in place, under scheme 2. Its body is a file, as `URLSession.uploadTask(with:fromFile:)` sends it. The file
     /// is read in pieces for its digest, and must not change until it is sent.
     ///
-    /// - Throws: `SIGNING_FAILED` as above, if the device signs under scheme 1, and if the file cannot be read.
+    /// - Throws: `SIGNING_FAILED` for another origin, if the device signs under scheme 1, and if the file cannot be read.
     public func sign(
         _ request: inout URLRequest, appID: String, bodyFile: String
     ) async throws {

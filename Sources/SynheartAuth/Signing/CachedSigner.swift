@@ -5,7 +5,7 @@ internal import AuthContract
 final class CachedSigner: Sendable {
     private let known: KnownVersion
     let record: IdentityRecord
-    /// Signs without blocking; nil if the key store cannot, as with hardware, or was not asked yet.
+    /// Signs without blocking; nil if the key store has no such signer, as for keys in hardware, or was not asked for one yet.
     let sign: KeySigner?
     private let hasAsked: Bool
 

@@ -198,7 +198,7 @@ final class IdentityContext: Sendable {
     /// Sends a signed request with an assertion over the bytes that its signature covers, after all others with assertions.
     ///
     /// - Parameters:
-    ///   - key: The attested key that asserts; nil for the identity's.
+    ///   - key: The attested key that asserts; nil: the identity's App Attest key.
     ///   - waitLimit: How long the request waits for the others; nil if the caller limits its own wait.
     ///   - sign: Signs at the request's turn, so that its time is current. Throws if the request is no longer wanted.
     ///   - exchange: Sends the request.

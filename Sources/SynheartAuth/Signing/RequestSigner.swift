@@ -14,7 +14,7 @@ struct SignedMessage: Sendable {
 struct RequestSigner: Sendable {
     let context: IdentityContext
 
-    /// Signs a host's request under scheme 1 with the current key, if the device signs under scheme 1.
+    /// Signs an app's request under scheme 1 with the current key, if the device signs under scheme 1.
     func sign(method: String, path: String, body: [UInt8]) async throws(SynheartAuthError) -> SignedMessage {
         try Self.checkMethod(method)
         do throws(ContractError) {
@@ -41,7 +41,7 @@ struct RequestSigner: Sendable {
         }
     }
 
-    /// Signs a host's request under the given scheme with the current key.
+    /// Signs an app's request under the given scheme with the current key.
     func sign(
         _ scheme: SignatureScheme, method: String, to place: RequestTargetURL, body: RequestBody
     ) async throws(SynheartAuthError) -> SignedMessage {
@@ -182,7 +182,7 @@ extension IdentityContext {
     /// The scheme that the device signs with: the higher of the configuration's scheme and the device's floor.
     func scheme(for record: IdentityRecord) -> SignatureScheme { max(configuration.scheme, record.schemeFloor) }
 
-    /// The scheme of a host's requests.
+    /// The scheme of an app's requests.
     ///
     /// - Parameter asked: The scheme that a caller asked for.
     /// - Throws: `SIGNING_FAILED` if the caller asked for another scheme.

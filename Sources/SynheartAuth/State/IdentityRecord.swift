@@ -115,7 +115,7 @@ struct PendingRotation: Sendable, Hashable {
     var hasOpenRebind: Bool { lastCopy != nil && newHandle?.isUsed == true }
 }
 
-/// The host's reason for giving an identity up (RFC-AUTH-MOBILE-0001 section 9.3).
+/// The app's reason for giving an identity up (RFC-AUTH-MOBILE-0001 section 9.3).
 public enum ResetReason: String, Sendable, Hashable, CaseIterable {
     /// The service demands it, for example by `DEVICE_REVOKED`.
     case serverInstructed = "server_instructed"

@@ -53,7 +53,7 @@ enum IdentityEvent: Sendable, Hashable {
 
     case resetStarted(ResetReason)
     case clockLearned(ClockOffset)
-    /// A request under this scheme was accepted, or is about to be sent by the host.
+    /// A request under this scheme was accepted, or the app is about to send one.
     case schemeUsed(SignatureScheme)
     /// The auth service moved to another host.
     case authOriginMoved(to: String)

@@ -1,4 +1,4 @@
-/// The state of an identity. The raw values are persisted, and hosts see them.
+/// The state of an identity. The raw values are persisted, and apps see them.
 public enum IdentityState: String, Sendable, Hashable, CaseIterable {
     /// This app has no device identity.
     case unregistered

@@ -30,7 +30,7 @@ struct ClockOffset: Sendable, Hashable {
     func serverTime(atLocal wallMilliseconds: Int64) -> UnixTime {
         let (sum, overflow) = wallMilliseconds.addingReportingOverflow(milliseconds)
         let corrected = overflow ? wallMilliseconds : sum
-        // Rounded down, as clocks show seconds.
+        // Round down, also before 1970.
         let (seconds, rest) = corrected.quotientAndRemainder(dividingBy: 1000)
         return UnixTime(rest < 0 ? seconds - 1 : seconds)
     }

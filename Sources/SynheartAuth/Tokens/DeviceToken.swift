@@ -42,7 +42,7 @@ struct TokenCache: Sendable {
 
     private var entries: [String: Entry] = [:]
 
-    /// The most audiences. A host that invents audiences must not fill the memory.
+    /// The most audiences. An app that asks for ever new audiences must not fill the memory.
     private static let limit = 16
 
     subscript(audience: String?) -> Entry? {

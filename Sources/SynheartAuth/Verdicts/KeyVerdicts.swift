@@ -1,8 +1,8 @@
 internal import AuthContract
 
 extension VerdictEngine.Answer {
-    /// Interprets a failure of a key store as an answer about the key. A code that the host defined is an answer without a
-    /// documented retry.
+    /// Interprets a failure of a key store as an answer about the key. A code that is not one of the SDK's own is an answer without
+    /// a documented retry.
     init(_ code: KeyStoreError.Code) {
         self =
             switch code {
@@ -105,8 +105,8 @@ extension IdentityContext {
         if let record = try? await ledger.load() { await trust(alias, record) }
     }
 
-    /// The error to throw for a failed assertion. Drops the App Attest key if Apple no longer knows it. App Attest has no canaries:
-    /// Apple lists no keys.
+    /// The error to throw for a failed assertion. Drops the App Attest key if Apple no longer knows it. App Attest has no canaries,
+    /// because Apple offers no list of keys.
     func judged(
         asserting failure: AttestationError, _ key: IdentityRecord.AttestationKey
     ) async throws(SynheartAuthError) -> SynheartAuthError {

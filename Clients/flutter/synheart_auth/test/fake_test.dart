@@ -50,7 +50,7 @@ void main() {
       'maintain': () async => auth.maintain('app'),
       'correctClockSkew': () async => auth.correctClockSkew(1),
     };
-    // Every call of the contract but `cancel`, which is part of the others.
+    // Every call of the contract except `cancel`, which only cancels the others.
     expect(operations.keys.toSet(), equals(contract.calls.keys.toSet()..removeAll(<String>['cancel'])));
     for (final String name in operations.keys) {
       auth.fail(name, const StorageError('why', Recovery.retry));

@@ -9,7 +9,7 @@ internal import StrictJSON
 struct AdminAPI: Sendable {
     let service: AuthService
     let stores: AuthService.Stores
-    /// Counts the uses of credentials; nil without HTTP.
+    /// Counts the uses of credentials; nil if calls do not come over HTTP.
     var metrics: ServerMetrics?
     /// Whether the service has begun to stop. If so, callers that wait for an event are answered at once.
     var isStopping: @Sendable () -> Bool = { false }

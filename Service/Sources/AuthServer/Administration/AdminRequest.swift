@@ -60,7 +60,7 @@ struct AdminRequest: Sendable {
         guard caller.scope == .allApps else { throw Refusal(.forbidden, "\(actor) is for some apps alone") }
     }
 
-    /// The app whose items are listed; nil: all apps. A credential for some apps must name one of them.
+    /// The app whose items are listed; nil: all apps. A caller with a credential for some apps must name one of these apps.
     func narrowedApp() throws -> AppID? {
         let app = try namedApp()
         if app == nil { try requireAccessToAll() }
@@ -107,7 +107,7 @@ extension ContractError {
 struct AdminQuery: Sendable {
     private var values: [String: String] = [:]
 
-    /// A query with these values, under the same rules.
+    /// A query with these values. Refuses the names and values that a parsed query must not have.
     init(_ items: [(name: String, value: String)], allowing names: [String]) throws(ContractError) {
         for item in items {
             guard names.contains(item.name), values.updateValue(item.value, forKey: item.name) == nil else {

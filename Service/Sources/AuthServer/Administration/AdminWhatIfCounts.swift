@@ -6,8 +6,8 @@ extension AdminAPI {
     /// The largest number of findings in an answer. Those with the most verdicts are kept.
     private static let maximumLines = 100
 
-    /// What the proposed record decides about the requests and registrations that passed in the last 90 days, and how many of
-    /// them the present record decides otherwise.
+    /// What the proposed record decides about the requests and registrations that passed in the last 90 days. Each finding has the
+    /// number of its verdicts, and how many of them the present record judges differently.
     func countFindings(_ proposed: WhatIf, _ present: WhatIf, of app: AppID) async throws -> JSONObject {
         let (day, until) = (Int64(86_400), service.clock.now + 1)
         let since = until - VerdictHistory.hoursKept

@@ -121,7 +121,7 @@ extension ServiceConfiguration {
     package var tracing: (url: String, share: Double)? {
         get throws(ConfigurationError) {
             guard let text = text(.tracingCollector) else { return nil }
-            // The collector's base URL or its spans' URL: collectors document either one.
+            // Accept the collector's base URL and its URL for spans: collectors document either one.
             let path = "/v1/traces"
             let base = text.hasSuffix(path) ? String(text.dropLast(path.utf8.count)) : text
             guard let url = URL(string: base), let scheme = url.scheme?.lowercased(),

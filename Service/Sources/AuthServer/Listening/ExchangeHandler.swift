@@ -93,7 +93,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
             if waiting.last?.changesProtocol == true || announcesEnd { deadline.ignoreInput() }
             // A response may be sent before the body is read. Then nothing waits for the body.
             deadline.enter(waiting.isEmpty ? .idle : .answer)
-            // Neither scheme signs trailers, so no handler may see them.
+            // Neither signature scheme covers trailers, so no handler may see them.
             context.fireChannelRead(wrapInboundOut(.end(nil)))
             if isQuiescing, waiting.isEmpty { context.close(promise: nil) }
         }

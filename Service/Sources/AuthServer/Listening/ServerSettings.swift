@@ -34,8 +34,8 @@ package struct ServerSettings: Sendable {
     /// The defaults.
     package init() {}
 
-    /// Refuses to serve other machines in plain HTTP unless a setting allows it, a limit of all bodies that is below the largest
-    /// body, and a certificate that cannot be used.
+    /// Refuses plain HTTP for other machines unless a setting allows it, a limit of all bodies that is below the largest body, and
+    /// a certificate that cannot be used.
     ///
     /// - Throws: `ConfigurationError`, which names the key at fault.
     package func check() throws(ConfigurationError) {

@@ -18,7 +18,7 @@ extension TLSFiles {
     }
 }
 
-/// The certificate of a listener. It is re-read when its files change. Open connections keep theirs.
+/// The certificate of a listener. It is re-read when its files change. Open connections keep the certificate that they have.
 final class TLSCertificate: Sendable {
     private let current: Locked<Loaded>
 

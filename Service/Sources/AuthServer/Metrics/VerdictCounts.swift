@@ -8,7 +8,7 @@ internal import Bytes
 final class VerdictCounts: Sendable {
     /// The largest number of apps with their own series.
     static let namedApps = 200
-    /// The largest number of apps that are counted separately. The verdicts of further apps go to `other`.
+    /// The largest number of apps that are counted separately. The verdicts of further apps are counted as `other`.
     private static let knownApps = 20_000
     static let other = "other"
 

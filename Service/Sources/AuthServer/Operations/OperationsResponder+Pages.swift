@@ -70,8 +70,8 @@ extension OperationsResponder {
         return try PageFields(parsing: text)
     }
 
-    /// The cookies of a request (RFC 6265 section 4.2.1). A part without `=` is no cookie. Only the ends of a name are trimmed: a name
-    /// with a space inside is another name, which browsers let any page of the domain set.
+    /// The cookies of a request (RFC 6265 section 4.2.1). A part without `=` is no cookie. Only the ends of a name are trimmed. Spaces
+    /// inside a name stay: browsers let any page of the domain set such a cookie, and it must not pass for one of ours.
     static func cookies(_ fields: [String]) -> [String: [String]] {
         var cookies: [String: [String]] = [:]
         for pair in fields.flatMap({ $0.split(separator: ";") }) {

@@ -27,7 +27,7 @@
 
         /// - Parameters:
         ///   - environment: the process's variables: `NOTIFY_SOCKET`, `WATCHDOG_USEC`, `WATCHDOG_PID`.
-        ///   - process: the number of this process.
+        ///   - process: the id of this process.
         ///   - logger: gets a line if the manager cannot be told.
         package init(environment: [String: String], process: Int32 = getpid(), logger: Logger) {
             self.logger = logger

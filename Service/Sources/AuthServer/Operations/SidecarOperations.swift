@@ -34,7 +34,7 @@ struct SidecarOperations: ListenerResponder {
         }
     }
 
-    /// The response to `/readyz`, in the form of the service's own.
+    /// The response to `/readyz`, in the same form as the auth service's response.
     private var readyz: APIResponse {
         let isAccepting = !stopping.hasBegun
         let reason = degraded()

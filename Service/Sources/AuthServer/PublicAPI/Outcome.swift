@@ -24,7 +24,7 @@ struct Outcome {
     /// The outcome of a request with these headers, before it is judged.
     init(of headers: HeaderFields) { self.headers = headers }
 
-    /// Whether the request has the development header. The headers that a gateway forwards are another service's.
+    /// Whether the request has the development header. The headers that a gateway forwards belong to a request to another service.
     var hasDevelopmentHeader: Bool { route != .forward && headers.contains(HeaderName.developmentMode) }
 
     /// Whether this is a verdict on a request that another service received. An error in the caller's own request, such as a wrong
@@ -35,7 +35,7 @@ struct Outcome {
         return true
     }
 
-    /// The app of the request, which may be a claim of the client.
+    /// The app of the request. If no signature verified, the app is not proven.
     var app: AppID? {
         if let named { return named.app }
         if let signed = judgement?.signed { return signed.appID }
@@ -43,7 +43,7 @@ struct Outcome {
         return headers.claimedApp
     }
 
-    /// The device of the request, which may be a claim of the client.
+    /// The device of the request. If no signature verified, the device is not proven.
     var device: DeviceID? {
         named.map { $0.device } ?? judgement?.signed?.deviceID ?? (described ?? headers).claimedDevice
     }

@@ -5,7 +5,7 @@ internal import HummingbirdCore
 internal import NIOCore
 internal import StrictJSON
 
-/// A request to a route of the public API with its head parsed. Its body is still to be read.
+/// A request to a route of the public API. Its head is parsed, and its body is not read yet.
 struct PublicRequest {
     let http: Request
     let connection: ConnectionContext
@@ -73,7 +73,7 @@ extension HTTPRequest {
 extension Request {
     /// The bytes of the body, exactly as received. A client that waits for `100 Continue` gets it first.
     ///
-    /// A body of more than `limit` bytes is refused without waiting for the rest of it. So is a body that exceeds `room`.
+    /// A body of more than `limit` bytes, or one that exceeds `room`, is refused without waiting for the rest of it.
     func bytes(
         upTo limit: Int, within room: BodyBudget.Share, over connection: ConnectionContext
     ) async throws -> [UInt8] {

@@ -47,7 +47,7 @@ package final class TraceExporter: Sendable {
     ///   - transport: sends the batches.
     ///   - settings: sizes and times.
     ///   - instance: names this process among those of the service.
-    ///   - logger: logs when the collector begins and ceases to fail.
+    ///   - logger: logs when the collector begins to fail, and when it works again.
     package init(
         over transport: any Transport, settings: Settings = Settings(), instance: String, logger: Logger
     ) {
@@ -142,7 +142,7 @@ package final class TraceExporter: Sendable {
 
     /// Sends one batch.
     ///
-    /// There is no retry: during one the queue would fill up, and new spans are more useful than old ones.
+    /// There is no retry: during a retry the queue would fill up, and new spans are more useful than old ones.
     ///
     /// - Returns: the reason why the collector did not accept the batch; nil: it did.
     private func send(_ batch: [TraceSpan.Record], within limit: Duration) async -> String? {

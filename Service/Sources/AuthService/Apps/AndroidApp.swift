@@ -28,8 +28,8 @@ public struct AndroidApp: Sendable, Hashable {
         case keyAttestation = "key_attestation"
         /// Both proofs.
         case both
-        /// At least one verified proof. A proof that fails refuses the registration. A proof that its provider could not check
-        /// does not, if the other proof verified.
+        /// At least one verified proof. If one proof is wrong, the registration is refused. If a provider could not check one
+        /// proof, the other one is enough.
         case either
     }
 

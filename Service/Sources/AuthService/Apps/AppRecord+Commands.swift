@@ -4,7 +4,8 @@ internal import StrictJSON
 /// The other apps' data for a decision about one app.
 struct OtherApps: Sendable {
     var ids: [AppID] = []
-    /// The records that can be opened; empty unless the app is new. A damaged record must not block every other app.
+    /// The other apps' records; empty unless the app is new. Records that cannot be decrypted are left out, because a damaged
+    /// record must not block changes to the other apps.
     var records: [AppRecord] = []
 }
 

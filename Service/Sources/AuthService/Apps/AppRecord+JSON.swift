@@ -55,7 +55,7 @@ extension AppRecord {
     private func check() throws(ContractError) {
         try ios?.check()
         guard ios != nil || android != nil else { throw ContractError("an app needs a platform: give ios or android") }
-        // A `typ` that other issuers use too does not show the token's purpose, so the audience must.
+        // A `typ` that other issuers use too does not show the token's purpose, so the audience must show it.
         guard signature.tokenType == .device || !signature.tokenAudiences.isEmpty else {
             throw ContractError("signature.token_type \(signature.tokenType.rawValue) needs signature.token_audiences")
         }
@@ -243,7 +243,7 @@ extension KeyPolicy.Compromise: JSONPolicy {
             "keys_before", \.keysBefore, .time,
             .advanced("Keys that were registered or rotated to before this must rotate, from this time on.")
         ).required(),
-        // With an earlier `rotate_by`, every such key would have expired before its device learned of the demand.
+        // If `rotate_by` were earlier, the keys would expire as soon as the demand applies, before a device learns of it.
         JSONMember(
             "rotate_by", \.rotateBy, .time,
             .advanced(

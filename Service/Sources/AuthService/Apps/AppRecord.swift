@@ -66,8 +66,8 @@ public struct SignaturePolicy: Sendable, Hashable {
     public var replayOnReads = true
     /// The path prefix that a deployment adds and that clients do not sign; nil: none.
     public var pathPrefixStrip: String?
-    /// `scheme://host[:port]`, or `host[:port]` for https, of the services that scheme 2 requests may be sent to; empty: scheme 2
-    /// is refused there.
+    /// `scheme://host[:port]`, or `host[:port]` for https, of the services that scheme 2 requests may be sent to; empty: requests
+    /// to other services may not use scheme 2.
     public var authorities: [String] = []
     /// The audiences that a device token may be for, in addition to the app id. Never the id of another app.
     public var tokenAudiences: [String] = []
@@ -117,7 +117,8 @@ public struct KeyPolicy: Sendable, Hashable {
 
     /// One demand to replace keys that may be compromised.
     public struct Compromise: Sendable, Hashable {
-        /// Keys that were registered or rotated to before this time must rotate. The demand applies from this time on.
+        /// A key that a registration or rotation made a device's key before this time must rotate. The demand applies from this
+        /// time on.
         public internal(set) var keysBefore: UnixTime
         /// The time after which a key that must rotate is refused for everything but status and deregistration.
         public internal(set) var rotateBy: UnixTime
@@ -154,8 +155,8 @@ public struct RegistrationPolicy: Sendable, Hashable {
 
     /// What to do during an outage of a provider.
     public enum ProviderOutage: String, Sendable, Hashable, CaseIterable {
-        /// A device that sent a `key_proof` waits as `pending`; any other is refused. Its registration is kept, sealed, for 24
-        /// hours, and judged when the provider answers again.
+        /// A device that sent a `key_proof` waits as `pending`: its registration is kept, sealed, for 24 hours, and judged when
+        /// the provider answers again. A device that sent no `key_proof` is refused.
         case pending
         /// The registration is refused with `PROVIDER_UNAVAILABLE`. The default.
         case refuse

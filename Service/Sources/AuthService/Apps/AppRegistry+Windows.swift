@@ -2,7 +2,7 @@ extension AppRegistry {
     /// The widest future window of all enabled apps, in seconds; 0: there are none. After a loss of history, the app with this
     /// window refuses requests for the longest time.
     ///
-    /// The largest possible value if a record cannot be read.
+    /// If a record cannot be read, this is the largest possible window.
     package func widestFutureWindow() async -> Int64 {
         guard let records = try? await records() else { return 300 }
         return records.filter(\.enabled).map(\.signature.futureWindowSeconds).max() ?? 0

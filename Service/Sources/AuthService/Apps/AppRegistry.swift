@@ -156,7 +156,7 @@ public final class AppRegistry: Sendable {
     /// Throws if `change` would refuse the record in place of `current`.
     ///
     /// - Parameters:
-    ///   - record: what the app's record would become.
+    ///   - record: the app's new record.
     ///   - current: the app's present record.
     ///   - knowsOthers: whether the caller may learn the ids of other apps.
     public func requireChangeable(_ record: AppRecord, from current: AppRecord, knowsOthers: Bool) async throws {

@@ -9,7 +9,7 @@ public final class ProvisionedApp: Sendable {
     let stored: StoredApp
     /// The origins that scheme 2 requests to other services may be sent to.
     let authorities: Set<RequestOrigin>
-    /// The latest date of a request that may have been accepted under a wider future window; nil: there is none.
+    /// The latest date of a request that may have been accepted under an earlier, wider future window; nil: there is none.
     let widerUntil: UnixTime?
     /// The paths on which requests of the app's iOS devices need an assertion.
     let assertionPaths: AssertionPaths
@@ -31,9 +31,9 @@ public final class ProvisionedApp: Sendable {
         authorities = try Set(record.signature.authorities.map { try RequestOrigin(authorityOfApp: $0) })
     }
 
-    /// Whether scheme 2 can be used on the service's own routes. It cannot if the app's backends accept only scheme 1, because
-    /// the first scheme 2 request would raise the device's floor. An app that demands scheme 2 refuses scheme 1 everywhere, so
-    /// its devices can use scheme 2 here.
+    /// Whether scheme 2 can be used on the service's own routes. It cannot if the app's backends accept only scheme 1: the first
+    /// scheme 2 request would raise the device's scheme floor, and then those backends would refuse the device. An app that
+    /// demands scheme 2 refuses scheme 1 everywhere, so its devices can use scheme 2 here.
     var hasSchemeTwo: Bool { !authorities.isEmpty || record.signature.minimumScheme == .two }
 
     /// Verifies the proofs of a registration.

@@ -95,7 +95,7 @@ package struct WhatIf: Sendable {
         if record.buildChannel == .production, [.test, .development].contains(device.assurance.app) {
             return refused(.request, .assurance, .deviceRevoked)
         }
-        // Without authorities other services accept only scheme 1, which is below the device's floor.
+        // Without authorities, other services accept only scheme 1, which is below the device's scheme floor.
         if record.signature.authorities.isEmpty, device.highestScheme == .two {
             return refused(.request, .authorities, .unsupportedSigVersion)
         }
@@ -155,7 +155,7 @@ package struct WhatIf: Sendable {
         let isAttested = assurance.key == .tee || assurance.key == .strongbox
         switch assurance.app {
         case .test:
-            // The test authority of a key attestation, or a test response of Play Integrity.
+            // The device was proven by a key attestation of a test root, or by a test response of Play Integrity.
             if app.trustAnchors.isEmpty, !app.playIntegrity.policy.allowsTestResponses { return .trustAnchors }
         case .none:
             if app.proof == .playIntegrity || app.proof == .both { return .proof }
@@ -177,7 +177,7 @@ extension IOSApp {
 }
 
 extension AppRecord {
-    /// The policy for one kind of proof, in the form of a recorded refusal; nil: the record has no such platform.
+    /// The policy for one kind of proof, as a recorded refusal contains it; nil: the record does not have the proof's platform.
     package func proofPolicy(of kind: PolicyKind) -> JSONValue? {
         let policy: JSONObject? =
             switch kind {

@@ -4,9 +4,9 @@ public import Logging
 
 /// Moves old events of the audit log to archive files, in the background.
 ///
-/// A file is complete and durable before its seam (`StoredAuditArchive`) is recorded, and the seam is recorded before the first
-/// of its events is removed. So a crash at any point loses nothing, and the next run continues. Events are removed in steps of
-/// 1,000.
+/// A file is complete and durable before its `StoredAuditArchive` is stored. That row is stored before the first of the file's
+/// events is removed from the log. So a crash at any point loses nothing, and the next run continues. Events are removed in
+/// steps of 1,000.
 public struct AuditArchiver: Sendable {
     private let trail: AuditTrail
     private let folder: AuditArchiveFolder
@@ -15,7 +15,7 @@ public struct AuditArchiver: Sendable {
     private let logger: Logger
 
     private static let page = 1000
-    /// The number of events from which an archive is written at once. Fewer wait up to a day, to avoid a file for each hour.
+    /// If at least this many events are due, an archive is written at once. Fewer wait up to a day, to avoid a file for each hour.
     private static let minimumEvents = 1000
     static let interval: Duration = .seconds(3600)
 
@@ -65,7 +65,7 @@ public struct AuditArchiver: Sendable {
         }
         let archive = StoredAuditArchive(
             first: first.entry.sequence, last: end.sequence, hash: end.hash, seal: seal.description)
-        // If another node was faster, its archive is the valid one. A file of this node with another name stays next to it.
+        // If another node was faster, its archive is the valid one. This node's file, if its name differs, stays unused.
         guard try await store.add(archive) else { return true }
         logger.notice(
             "audit events were archived",

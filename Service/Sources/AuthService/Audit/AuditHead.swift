@@ -42,7 +42,7 @@ public struct AuditHead: Sendable, Hashable, CustomStringConvertible {
             let signature = Base64.url.decode(parts[4]), signature.count == 64
         else { throw ContractError("an audit head is one word that begins with \(Kind.log.rawValue)") }
         self.init(kind, sequence: sequence, at: UnixTime(at), hash: hash, signature: signature)
-        // A head has exactly one text: without a sign and without leading zeros.
+        // A head has exactly one text: its numbers have no sign and no leading zeros.
         guard description == text else { throw ContractError("an audit head is given as it was printed") }
     }
 

@@ -79,7 +79,7 @@ extension AuditTrail {
 
     /// Whether this service sealed the archive's end.
     ///
-    /// - Parameter former: the former keys; nil: they were not needed yet.
+    /// - Parameter former: a cache of the former keys; nil: they were not read yet.
     func isSealed(
         _ archive: StoredAuditArchive, _ former: inout [Curve25519.Signing.PublicKey]?
     ) async throws -> Bool {

@@ -83,7 +83,7 @@ public struct AuditTrail: Sendable {
         return try await isGenuine(head, &former)
     }
 
-    /// - Parameter former: the former keys; nil: they were not needed yet.
+    /// - Parameter former: a cache of the former keys; nil: they were not read yet.
     func isGenuine(_ head: AuditHead, _ former: inout [Curve25519.Signing.PublicKey]?) async throws -> Bool {
         // During a rotation of the service key, both keys may have signed.
         let present = try Self.publicKeys(of: key)
@@ -116,7 +116,8 @@ public struct AuditTrail: Sendable {
             })
     }
 
-    /// The former keys that signed rotations connect to one of these keys. Reads the log, then the archives, newest event first.
+    /// The former keys that a chain of signed rotations connects to one of these keys. Reads the log, then the archives, newest
+    /// event first.
     private func formerKeys(
         before present: [Curve25519.Signing.PublicKey]
     ) async throws -> [Curve25519.Signing.PublicKey] {

@@ -5,7 +5,7 @@ internal import StrictJSON
 /// The public keys that signed earlier heads of the audit log, as rotations of the service key recorded them.
 struct FormerAuditKeys {
     private var trusted: [Curve25519.Signing.PublicKey]
-    /// The keys that signed rotations connect to the current ones.
+    /// The former keys that a chain of signed rotations connects to the present ones.
     private(set) var keys: [Curve25519.Signing.PublicKey] = []
 
     private static let maximum = 1000
@@ -13,7 +13,8 @@ struct FormerAuditKeys {
     /// - Parameter present: the public keys of the present service key.
     init(before present: [Curve25519.Signing.PublicKey]) { trusted = present }
 
-    /// Adds the keys of a rotation that a known key signed. Add the newest rotation first: its keys signed those of the previous.
+    /// Adds the former keys that a rotation recorded, if a trusted key signed them. Add the newest rotation first: the keys that it
+    /// adds signed the keys of the rotation before it.
     ///
     /// - Parameter detail: the detail of the event `service_key.rotated`.
     mutating func add(_ detail: JSONObject) {

@@ -64,8 +64,8 @@ struct BackupChainCheck {
         guard hasHead else {
             throw BackupError(.brokenAudit, "has an audit log that does not contain its head at event \(head.sequence)")
         }
-        // Checking the last seal suffices: it covers all events before it. A later rotation of the service key is among the rows.
-        // Earlier seals may need a rotation that is only in a file.
+        // Checking the last seal suffices: it covers all events before it. A rotation of the service key after this seal is among
+        // the rows. An earlier seal may need a rotation that is only in an archive's file.
         if let seal, !isGenuine(seal) { throw brokenArchive }
     }
 

@@ -54,7 +54,7 @@ struct BackupFrameWriter {
 /// Opens a stream of frames.
 struct BackupFrameReader {
     private let key: SymmetricKey
-    /// Returns up to this many bytes, and none at the end.
+    /// Returns at most as many bytes as its argument says, and none at the end of the backup.
     private let read: (Int) throws -> [UInt8]
     private var pending: [UInt8]
     private var number: UInt64 = 0
@@ -72,7 +72,7 @@ struct BackupFrameReader {
         guard !isEnded else { return nil }
         let size = BackupFrame.size + BackupFrame.tagSize
         var hasMore = true
-        // One byte more proves that the frame is not the last one.
+        // Read one byte beyond the frame: if there is one, the frame is not the last one.
         while hasMore, pending.count <= size {
             let more = try read(size + 1 - pending.count)
             hasMore = !more.isEmpty

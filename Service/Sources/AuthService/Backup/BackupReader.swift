@@ -18,7 +18,7 @@ package struct BackupReader {
     ///
     /// - Parameters:
     ///   - key: must have the key that sealed the backup.
-    ///   - read: returns up to this many bytes of the file, and none at its end.
+    ///   - read: returns at most as many bytes of the file as its argument says, and none at the file's end.
     ///   - visit: gets every row, in the order in which it was written.
     /// - Throws: `BackupError`, and errors of `read` and `visit`.
     package static func read(

@@ -81,7 +81,7 @@ public struct ClaimHistory: Sendable, Hashable {
             || latestReading ?? now.seconds > durable.adding(Self.leastWindow - Self.durableAhead)
     }
 
-    /// The losses if all claims are lost now, without those dated after the latest reading.
+    /// The losses if all claims are lost now, except the dates in the future window after the latest reading.
     package var lossWithoutClaims: HistoryLoss {
         var loss = loss
         loss.add(lossOfClaims)
@@ -90,7 +90,7 @@ public struct ClaimHistory: Sendable, Hashable {
         return loss
     }
 
-    /// The latest expiry that is kept after wrong readings. An interval covers claims that expire later.
+    /// The latest expiry of the claims that a store keeps after wrong readings. A loss covers claims that expire later.
     package static func latestKept(now: Int64) -> Int64 { now.adding(2 * ReplayClaim.life) }
 
     // MARK: Claims and losses

@@ -23,7 +23,8 @@ package struct ClockHistory: Sendable, Hashable {
 
     /// Readings that were ahead of the true time.
     package struct WrongReadings: Sendable, Hashable {
-        /// The readings of each stretch, the earliest stretch first. There may be no readings between two stretches.
+        /// The readings of each stretch, the earliest stretch first. The clock jumped from one stretch to the next, so the times
+        /// between them were not read.
         package var stretches: [ClosedRange<Int64>]
         /// The last correct reading before them; nil if none is known.
         package var lastRight: Int64?
@@ -41,8 +42,8 @@ package struct ClockHistory: Sendable, Hashable {
     /// The latest reading that is not known to be wrong.
     package var latest: Int64? { stretches.last?.last }
 
-    /// Readings from which `note` rebuilds this history. A segment begins with them, because older segments are deleted. Empty if
-    /// the next reading suffices.
+    /// Readings from which `note` rebuilds this history. Each segment of SQLite's claim journal begins with them, because older
+    /// segments are deleted. Empty if the next reading suffices.
     package var summary: [(wall: Int64, monotonic: Int64)] {
         if stretches.count == 1, stretches[0].first == stretches[0].last { return [] }
         return stretches.flatMap { stretch in

@@ -111,7 +111,7 @@ package struct HistoryLoss: Sendable, Hashable {
             add(from: max(first, now.adding(SignaturePolicy.maximumFutureWindow + 1)), to: last, isOpen: true)
         }
         if purgedTo > now {
-            // Without a known correct reading before them, any currently dated request may have been accepted.
+            // If no correct reading before the wrong ones is known, requests dated around `now` may have been accepted.
             let right = wrong.lastRight ?? now
             add(
                 from: right.subtracting(ReplayClaim.life),

@@ -38,10 +38,10 @@ package import AuthContract
 ///    time, and a promoted replica takes scripts before the masters name it.
 /// 3. Two majorities share a master. That master named the earlier server before the new one, and does not name the earlier
 ///    server again. If the server is the same, the new epoch replaced the earlier epoch in it, and claims of the earlier epoch
-///    were made earlier. M is later than both: `unclaimed_end_of_part` takes M from the row that it locks. So each reading of a
-///    claim in an earlier epoch of the part is at most M, however long ago the node took it, and whatever the clocks of nodes and
-///    of PostgreSQL do meanwhile. No lease is needed: a node that is paused with an answer of the earlier server keeps its
-///    reading.
+///    were made earlier. In both cases M is taken later: `unclaimed_end_of_part` takes M from the row that it locks. So each
+///    reading of a claim in an earlier epoch of the part is at most M, however long ago the node took it, and whatever the clocks
+///    of nodes and of PostgreSQL do meanwhile. No lease is needed: a node that is paused with an answer of the earlier server
+///    keeps its reading.
 ///
 /// The step that shortens the interval compares the epoch's id. So any node may shorten it in any later round: M is only later
 /// then. Until a node does, the whole interval is refused. If the part is replaced again, the next epoch refuses the whole
@@ -49,16 +49,16 @@ package import AuthContract
 /// a node named the id, and each request accepted under an earlier id has a reading from before that.
 ///
 /// A node of a version that does not bind its readings breaks fact 1. It reads the id by another function, which records the
-/// time. Until `settling` seconds later there is no M (`unbound_until`). After a longer gap, the node has no lease that is
-/// older than the epoch.
+/// time. Until `settling` seconds later there is no M (`unbound_until`). A node that has not read the id for longer than that has
+/// no lease that is older than the epoch.
 ///
 /// ## A former primary of PostgreSQL
 ///
-/// A node that still reads a former primary keeps its second claims there. The first part of each server of Redis has the newest
-/// timeline, so the node reads it from each server at which it claims. But the timeline is there only once a node at the promoted
-/// primary has reached that server. Requests that the first node accepted until then may be dated ahead. So a node that finds an
-/// earlier timeline in Redis first makes its PostgreSQL give no unclaimed end for `settling` seconds (`settle_claim_keeper`). The
-/// script that replaces the timeline does so only within a minute of the answer that asked for this.
+/// A node that still reads a former primary keeps its second claims there. The first part of each Redis server stores
+/// PostgreSQL's newest timeline, so the node reads it from each server at which it claims. But the timeline is there only once a
+/// node at the promoted primary has reached that server. Requests that the first node accepted until then may be dated ahead. So
+/// a node that finds an earlier timeline in Redis first makes its PostgreSQL give no unclaimed end for `settling` seconds
+/// (`settle_claim_keeper`). The script that replaces the timeline does so only within a minute of the answer that asked for this.
 ///
 /// ## PostgreSQL in place of a Redis
 ///
@@ -69,10 +69,10 @@ package import AuthContract
 ///
 /// ## What breaks the steps
 ///
-/// A node of a version without second claims breaks step 1. So the id is replaced without an unclaimed end, which leaves the
-/// whole interval, until `settling` seconds after the last time at which such a node could begin to claim. PostgreSQL itself
-/// records that time: such a node reads the id by another function than this version. The same holds after PostgreSQL lost claims
-/// of its own.
+/// A node of a version without second claims breaks step 1. So until `settling` seconds after the last time at which such a node
+/// could begin to claim, the id is replaced without an unclaimed end, and the whole interval is refused. PostgreSQL itself records
+/// that time: such a node reads the id by another function than this version. The id is also replaced without an unclaimed end
+/// after PostgreSQL lost claims of its own.
 ///
 /// Restoring a snapshot of PostgreSQL's storage breaks steps 2 and 4: the row and the second claims are old, and the server's
 /// identity does not show it. Files are replaced while the server is stopped. So the same holds for `settling` seconds after the
@@ -85,8 +85,8 @@ package import AuthContract
 /// PostgreSQL becomes the keeper, there is an unclaimed end only if nodes renewed the lease for the last `settling` seconds without
 /// a gap of more than `ClaimHistory.lease` seconds.
 package enum SecondClaim {
-    /// Seconds after which every request that was accepted before, also by a node without second claims, is dated in the past.
-    /// The lease, the clock tolerance and the widest future window total 335 s.
+    /// A waiting time in seconds. When it is over, every request that was accepted before it began, also by a node without second
+    /// claims, is dated in the past: the lease, the clock tolerance and the widest future window total 335 s.
     package static let settling = ReplayClaim.life
 
     /// Whether a request must be claimed in PostgreSQL too.

@@ -7,7 +7,7 @@ extension AuthService {
     /// The credential with this text. The audit log then records that a person signed in.
     ///
     /// Attempts are limited like those of the admin API. One credential can sign in 10 times a minute, because each sign-in is an
-    /// event of the audit log, which cannot be pruned. Of the attempts that are refused with `UNAUTHORIZED` or `FORBIDDEN`, one a
+    /// event of the audit log, whose archives are never deleted. Of the attempts that are refused with `UNAUTHORIZED` or `FORBIDDEN`, one a
     /// minute is recorded too.
     ///
     /// - Parameters:
@@ -67,7 +67,7 @@ extension AuthService {
     }
 }
 
-/// Bounds the events of sign-ins. The audit log cannot be pruned, so unbounded events would fill the disk.
+/// Bounds the events of sign-ins. The audit log and its archives are never shortened, so unbounded events would fill the disk.
 final class SignIns: Sendable {
     private static let minute: Int64 = 60
     private let refused = Locked<(recordedAt: UnixTime?, unrecorded: Int)>((nil, 0))

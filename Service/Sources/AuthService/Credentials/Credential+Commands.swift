@@ -5,7 +5,8 @@ internal import StrictJSON
 enum CredentialCommand: Sendable {
     /// An operator revokes the credential.
     case revoke
-    /// An app is removed. A credential for only that app ends with it, because a later app with the same id is a different app.
+    /// An app is removed, so the credential no longer lists it. A credential for only that app is revoked, because a later app
+    /// with the same id is a different app.
     case lose(AppID)
     /// The credential is removed if it expired or was revoked before this time.
     case remove(endedBefore: UnixTime)

@@ -76,7 +76,8 @@ public struct CredentialRules: Sendable {
 
     /// Removes credentials that ended long ago.
     ///
-    /// They must have ended by the clock at this sweep and at the previous one. So a clock that is briefly ahead removes nothing.
+    /// They must have ended long ago both by the clock of this sweep and by that of the previous one. So a clock that is briefly
+    /// ahead removes nothing.
     /// The newest credential always stays: a database without any credential is a fresh one, for which the service would create a
     /// first admin credential.
     func sweep() async {
@@ -100,9 +101,9 @@ public struct CredentialRules: Sendable {
 
     /// The credential in an `Authorization` header. Refuses with `UNAUTHORIZED`.
     ///
-    /// A credential that was wrong 10 times at an address, and any credential from an address that named too many unknown devices,
-    /// apps or credentials, is refused with `RATE_LIMITED` before the store is read. A cached credential with the right secret is
-    /// exempt, so other clients at the same address cannot lock it out.
+    /// Two kinds of credentials are refused with `RATE_LIMITED` before the store is read: a credential whose secret was wrong 10
+    /// times from this address, and any credential from an address that sent too many unknown devices, unknown apps or wrong
+    /// credentials. A cached credential with the right secret is exempt, so other clients at the same address cannot lock it out.
     public func authenticate(
         authorization: String?, from address: ClientAddress
     ) async throws(Refusal) -> Credential {
@@ -138,7 +139,7 @@ public struct CredentialRules: Sendable {
     }
 
     /// The credential with this id; nil if there is none, or if it was revoked or has expired. For callers that have already
-    /// proven the secret.
+    /// checked the secret.
     package func usable(_ id: String) async throws(Refusal) -> Credential? {
         let found = if let cached = cache.value(id) { cached } else { try await read(id) }
         guard let credential = found, credential.revokedAt == nil, clock.now < credential.expiresAt else { return nil }

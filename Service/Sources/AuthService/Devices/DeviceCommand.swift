@@ -9,7 +9,7 @@ enum DeviceCommand: Sendable {
     /// The device ends its identity by a request that this key signed.
     case deregister(signedBy: DevicePublicKey)
     /// A verified proof of this key is combined with the known assurance. `wasSeen`: the time of a verified request of the device
-    /// is still in this node's buffer.
+    /// is still in this node's `LastSeenBuffer`.
     case proveAgain(VerifiedEvidence, of: DevicePublicKey, wasSeen: Bool)
     /// The device's pending proof verified.
     case settleProof(VerifiedEvidence)

@@ -43,7 +43,7 @@ public struct DeviceForgetting: Sendable {
 
     /// Forgets one batch of ended devices.
     ///
-    /// - Parameter time: devices that ended `days` before this time are forgotten. The clock dates the audit event.
+    /// - Parameter time: devices that ended `days` before this time are forgotten. The audit event has the clock's time.
     /// - Returns: the number of forgotten devices.
     func forgetNext(asOf time: UnixTime) async throws(StoreError) -> Int {
         let now = clock.now

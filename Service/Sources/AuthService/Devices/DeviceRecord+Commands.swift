@@ -200,9 +200,9 @@ extension DeviceRecord {
     /// allow a change that `rebind_on_rotation: false` and a compromise demand forbid on rotate-key. Otherwise a thief could
     /// register the stolen key again with another phone, and that phone's assertions would be accepted.
     ///
-    /// A client that lost its first answer also has another App Attest key, because a key is attested only once. It does not
-    /// know its device id, so no request of this device has verified. Only such a row may change its App Attest key without
-    /// the policy's permission, and only for `lostAnswerLife`. There is no identity to steal yet.
+    /// A client that did not receive the answer to its registration also registers again with another App Attest key, because a
+    /// key is attested only once. It does not know its device id, so no request of this device has verified. Only such a row may
+    /// change its App Attest key without the policy's permission, and only for `lostAnswerLife`. Nobody uses its identity yet.
     private func move(
         to attested: AppAttestKeyState?, under keys: KeyPolicy, wasSeen: Bool, at now: UnixTime
     ) -> Move {
@@ -273,8 +273,8 @@ extension RotationDemand {
         guard let standing, standing != self else { return self }
         guard reason == .compromise else { return standing.reason == .compromise ? standing : self }
         guard standing.reason == .compromise || standing.by >= now || by <= standing.by else {
-            // With the earlier time, a key that may still rotate no longer could. With the later time, an overdue key would be
-            // valid again.
+            // With the earlier of the two times, a key that may still rotate no longer could. With the later one, an overdue key
+            // would be valid again.
             throw DeviceConflict(
                 .conflict,
                 """

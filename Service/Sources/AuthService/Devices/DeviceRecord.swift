@@ -121,7 +121,7 @@ public struct AppAttestKeyState: Sendable, Hashable {
     public let appID: String
     /// `production` or `development`.
     public let environment: String
-    /// Whether the attestation carried an extension map. Only then are the maps of the key's assertions used.
+    /// Whether the attestation carried an extension map. If it did not, the maps of the key's assertions are not used.
     public let attestedExtensions: Bool
     /// The counter of the last assertion accepted; 0 after the attestation.
     public var counter: UInt32

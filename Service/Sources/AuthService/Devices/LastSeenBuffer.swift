@@ -22,7 +22,7 @@ package final class LastSeenBuffer: Sendable {
 
     /// Whether a device may have been seen since the flush before the last one. A full buffer cannot exclude any device.
     ///
-    /// If this returns false, a row of the device that was read within the last flush interval has its last-seen time.
+    /// If this returns false, a row of the device that was read at most one flush interval ago has the last-seen time.
     package func mayContain(_ device: DeviceID) -> Bool {
         seen.withLock { $0[device] != nil || $0.count >= Self.maximum }
     }

@@ -17,7 +17,7 @@ final class VerdictBuffer: Sendable {
         var counts: [CountedVerdict: Int64] = [:]
         /// The other minutes.
         var minutes: [UnixTime: [CountedVerdict: Int64]] = [:]
-        /// The number of entries of all minutes: a verdict counts once in each minute.
+        /// The number of entries of all minutes together: each minute has one entry for each different verdict.
         var size = 0
 
         /// Switches to the counts of another minute.
@@ -50,7 +50,7 @@ final class VerdictBuffer: Sendable {
 
     /// Removes the oldest minute, and returns its counts, within `VerdictBounds`. Nil if there is no such minute.
     ///
-    /// - Parameter end: take the minute only if it ended by then; nil: always.
+    /// - Parameter end: the time by which the minute must have ended; nil: it need not have ended.
     func takeOldest(endedBy end: UnixTime?) -> (minute: UnixTime, counts: [CountedVerdict: Int64])? {
         let taken = state.withLock { state -> (UnixTime, [CountedVerdict: Int64])? in
             if !state.counts.isEmpty { state.turn(to: UnixTime(0)) }

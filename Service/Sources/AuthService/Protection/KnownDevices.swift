@@ -2,7 +2,7 @@ internal import AuthContract
 internal import Bytes
 
 /// The ids of devices that are not deregistered, known to this node without reading the store. Requests with these ids are judged
-/// even if their address named too many unknown ids.
+/// even if their address sent too many unknown ids.
 ///
 /// All ids are read first. After that the audit log has the ids that any node added: each registration and its event are one
 /// transaction, and the events are numbered without gaps. Until all ids are read, no id is refused. If the log was not read for
@@ -110,9 +110,9 @@ final class KnownDevices: Sendable {
 
     /// Adds the devices of new events.
     ///
-    /// - Returns: false if all ids must be read again: the log does not continue the part that was read, as another
-    ///   database was restored or promoted; or an event is damaged, or was written by a newer version. The log is then
-    ///   followed from its newest event on, so this event is not read again.
+    /// - Returns: false if all ids must be read again. Either the log does not continue the part that was read, because another
+    ///   database was restored or promoted, or an event is damaged or was written by a newer version. The log is then followed
+    ///   from its newest event on, so that event is not read again.
     private func follow() async throws(StoreError) -> Bool {
         let last = state.withLock { $0.last }
         let newest = try await audit.link(at: nil)

@@ -50,7 +50,7 @@ struct KnownIDs: Sendable {
 
     /// An empty set.
     ///
-    /// - Parameter maximum: the bound of the layers together, in ids: 200 MB by default.
+    /// - Parameter maximum: the largest total capacity of the layers, in ids. The default takes at most 200 MB.
     init(maximum: Int = 1 << 27) { self.maximum = maximum }
 
     /// Whether the id was added. A wrong answer is always `true`.

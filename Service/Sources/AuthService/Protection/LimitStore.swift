@@ -6,7 +6,7 @@ public enum SharedBucket: Sendable, Hashable {
     case enrolment(ClientAddress)
     /// Failed signatures of a device at an address.
     case failures(ClientAddress, DeviceID)
-    /// Unknown devices, unknown apps and wrong credentials that an address named.
+    /// Unknown devices, unknown apps and wrong credentials that an address sent.
     case strangers(ClientAddress)
     /// Requests of a device with a verified signature.
     case device(DeviceID)
@@ -57,6 +57,7 @@ public protocol LimitStore: Sendable {
     ) async throws(StoreError) -> LimitedClaimOutcome
 
     /// Announces the number of live claims of each of these apps on this node, and returns their numbers on the other nodes. An
-    /// announcement is used until its claims have expired, even if its node has ended. Apps without an answer are left out.
+    /// announcement is used until its claims have expired, even if its node has ended. The result leaves out each app whose
+    /// number could not be read.
     func exchange(_ liveClaims: [AppID: Int]) async throws(StoreError) -> [AppID: Int]
 }

@@ -7,7 +7,7 @@ public struct ProtectionSettings: Sendable {
     public var enrolment = Rate(burst: 300, perMinute: 300)
     /// Failed signatures of one device at one address.
     public var failedSignatures = Rate(burst: 100, perMinute: 60)
-    /// Unknown devices, unknown apps and wrong credentials that one address named.
+    /// Unknown devices, unknown apps and wrong credentials that one address sent.
     public var strangers = Rate(burst: 100, perMinute: 60)
     /// Reads of one device's row before a refusal, for one address.
     public var rereads = Rate(burst: 200, perMinute: 200)
@@ -36,8 +36,8 @@ public struct ProtectionSettings: Sendable {
 ///
 /// If the store of the shared limits fails, requests fail too (503), even those of clients that have proven nothing: without a
 /// count there would be no limit. Each node alone limits re-reads, unknown ids that `KnownDevices` wrongly let pass, and tries
-/// of one wrong credential. The shared store counts failures and strangers of all nodes, but a node checks them without asking
-/// the store: it remembers the buckets that the store reported as empty (`spentElsewhere`).
+/// of one wrong credential. The shared store counts `failures` and `strangers` of all nodes, but a node checks these buckets
+/// without asking the store: it remembers those that the store reported as empty (`spentElsewhere`).
 final class Protection: Sendable {
     private let enrolment: TokenBuckets<ClientAddress>
     /// Buckets of `SharedBucket.failures`. A client that always fails does not block other devices at its address.
@@ -45,8 +45,8 @@ final class Protection: Sendable {
     /// Buckets of `SharedBucket.strangers`.
     private let strangers: TokenBuckets<SharedBucket>
     private let rereads: TokenBuckets<Reader>
-    /// False positives of `KnownDevices.mayExist(_:)`: unknown ids that it let through while their address was over the limit of
-    /// strangers. Each bucket limits the store reads for one such id from one address.
+    /// False positives of `KnownDevices.mayExist(_:)`: unknown ids that it let through while their address was over the limit
+    /// `strangers`. Each bucket limits the store reads for one such id from one address.
     private let wrongPositives = TokenBuckets<Reader>(Rate(burst: 3, perMinute: 1))
     /// Credentials that were wrong. A credential that stays wrong, such as one in a forgotten job, is soon refused by this limit
     /// alone. So it does not use up its address's limit.
@@ -58,7 +58,7 @@ final class Protection: Sendable {
     private let clock: any ServiceClock
     /// The store of the shared limits; nil: each node counts separately.
     let shared: (any LimitStore)?
-    /// Buckets of failures and strangers that are empty across all nodes, with the end of their refusal.
+    /// Buckets of `failures` and `strangers` that the shared store reported as empty, with the time when each has a token again.
     private let spentElsewhere = Locked(BoundedCache<SharedBucket, UnixTime>(capacity: 20_000))
 
     /// Trusted proxies that named no client, each with the time of the last event about it.
@@ -70,7 +70,7 @@ final class Protection: Sendable {
         let address: ClientAddress?
     }
 
-    /// A credential named at an address: the first bytes of its id, which may be invented.
+    /// A credential that an address sent: the first bytes of its id. There may be no credential with this id.
     private struct CredentialGuess: Hashable {
         let address: ClientAddress
         let id: String
@@ -117,8 +117,9 @@ final class Protection: Sendable {
         try admit(wait, "enrolments of \(address)")
     }
 
-    /// Refuses a device's own request before the store is read for it. Reasons: its signatures failed too often at this address;
-    /// or the address named too many strangers, and either no device has this id or the address used the id wrongly too often.
+    /// Refuses a device's own request before the store is read for it, for one of two reasons. The device's signatures failed too
+    /// often at this address. Or the address sent too many unknown devices, unknown apps or wrong credentials, and either no
+    /// device has this id or the address sent this unknown id too often.
     func admitUnproven(
         _ device: DeviceID, from address: ClientAddress, mayExist: @autoclosure () -> Bool
     ) throws(Refusal) {
@@ -131,14 +132,15 @@ final class Protection: Sendable {
         }
     }
 
-    /// Refuses an unknown app before the store is read for it, if the address named too many strangers.
+    /// Refuses an unknown app before the store is read for it, if the address sent too many unknown devices, unknown apps or
+    /// wrong credentials.
     func admitStranger(from address: ClientAddress) throws(Refusal) {
         guard !address.isUnnamed else { return }
         try admit(waiting(.strangers(address), strangers), "strangers at \(address)")
     }
 
-    /// Refuses a credential before the store is read for it, if it was wrong too often at the address, or if the address named
-    /// too many strangers.
+    /// Refuses a credential before the store is read for it, if it was wrong too often at the address, or if the address sent too
+    /// many unknown devices, unknown apps or wrong credentials.
     ///
     /// - Parameter id: the credential's id, as it was sent.
     func admitCredential(_ id: String, from address: ClientAddress) throws(Refusal) {
@@ -198,7 +200,7 @@ final class Protection: Sendable {
 
     /// Counts a re-read of a row. Returns whether it is allowed. The re-reads of each device are counted for each address, so that
     /// one client cannot use up those of the others. For requests of another service's clients, the address is nil. An unnamed
-    /// address counts as nil.
+    /// address is treated as nil.
     func allowsReread(of device: DeviceID, from address: ClientAddress?) -> Bool {
         let reader = Reader(device: device, address: address?.isUnnamed == true ? nil : address)
         return rereads.take(reader, now: clock.now) == nil

@@ -1,8 +1,8 @@
 internal import AuthContract
 internal import Bytes
 
-/// Decides which security events of unauthenticated requests are recorded. The audit log cannot be pruned, so unbounded
-/// events would fill the disk.
+/// Decides which security events of unauthenticated requests are recorded. The audit log and its archives are
+/// never shortened, so unbounded events would fill the disk.
 ///
 /// One event a minute is recorded for each app and address, and 10 a minute for each app. Other events are only counted, and
 /// the next recorded event has their number.

@@ -65,7 +65,7 @@ public struct ReceiptRefreshJob: Sendable {
 
     /// Runs until the task is cancelled.
     ///
-    /// - Parameter threshold: the app's `flag_risk_metric_above`: a metric above it writes a security event, and nothing else.
+    /// - Parameter threshold: the app's `flag_risk_metric_above`: a metric above it causes a security event, and nothing else.
     public func run(
         flaggingAbove threshold: @escaping @Sendable (AuthContract.AppID) async -> Int? = { _ in nil }
     ) async {

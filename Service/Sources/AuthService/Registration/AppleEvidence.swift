@@ -43,8 +43,8 @@ struct AppleEvidence: Sendable {
                 kind: kind)
         }
         var authorities = [authority(.builtIn, .apple, receipts)]
-        // Test authorities come before the added roots: a chain to a test authority is a test, even if its root was also added
-        // by mistake.
+        // Test authorities come before the added roots: a chain to a test authority gives the assurance `test`, even if its root
+        // was also added by mistake.
         for pem in app.trustAnchors {
             guard let anchors = TrustAnchors(pem: pem) else {
                 throw ContractError("ios.trust_anchors: not certificates in PEM")
@@ -93,7 +93,7 @@ struct AppleEvidence: Sendable {
         return evidence
     }
 
-    /// The record's setting, if an attestation is of another app or environment; nil: the refusal is about something else.
+    /// The app record's setting that excludes the attestation's app or environment; nil: the refusal has another reason.
     private func configured(_ error: AppAttestError) -> String? {
         switch error.code {
         case .appIDNotAllowed: "ios.app_ids are \(app.appIDs.joined(separator: ", "))"

@@ -6,7 +6,7 @@ extension Assurance {
     /// This assurance of a key, combined with that of another proof.
     ///
     /// - Parameter newer: the assurance of the other proof.
-    /// - Returns: the joined assurance, and whether its app part (with labels and stored evidence) is the newer one's.
+    /// - Returns: the joined assurance, and whether its app part (with labels and stored evidence) comes from `newer`.
     func joined(with newer: Assurance) -> (assurance: Assurance, takesApp: Bool) {
         guard newer.standing <= standing else { return (newer.marked(as: self), true) }
         guard newer.standing == standing else { return (self, false) }

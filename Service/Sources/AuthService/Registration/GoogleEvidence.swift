@@ -32,7 +32,7 @@ struct GoogleEvidence: Sendable {
         let anchors = try app.trustAnchors.reduce(KeyAttestationTrustAnchors.google) {
             try $0.adding(KeyAttestationTrustAnchors(pem: $1))
         }
-        // A chain to a test authority is a test, even if its root was also added by mistake.
+        // A chain to a test authority gives the assurance `test`, even if its root was also added by mistake.
         let known = Set(anchors.anchors.map(\.keyDigest))
         let further = added.filter { !known.contains($0.keyDigest) }
         addedRoots = Dictionary(further.map { ($0.keyDigest, $0) }) { first, _ in first }
@@ -99,7 +99,7 @@ struct GoogleEvidence: Sendable {
     private func verify(
         _ chain: [[UInt8]], _ input: EvidenceInput, _ revocations: RevocationStatusList?
     ) throws(Refusal) -> VerifiedKeyAttestation {
-        // Copies share the cached signatures of authorities.
+        // A copy shares the cache of the authorities' signatures, so copying is cheap.
         var verifier = keyAttestation
         verifier.statusList = revocations
         do throws(KeyAttestationError) {
@@ -183,7 +183,7 @@ struct GoogleEvidence: Sendable {
                 error.code == .certificateDigestMismatch))
     }
 
-    /// The record's setting, if a proof comes from another package or signer; nil: the refusal is about something else.
+    /// The app record's setting that excludes the proof's package or signer; nil: the refusal has another reason.
     private func configured(isPackage: Bool, _ isSigner: Bool) -> String? {
         if isPackage { return "android.packages are \(app.packages.joined(separator: ", "))" }
         guard isSigner else { return nil }

@@ -7,7 +7,7 @@ final class PendingProofBackOff: Sendable {
     private struct Postponed {
         var failures = 0
         var until = UnixTime(0)
-        /// The number of consecutive rounds that found the proof in the last hour of its day.
+        /// The number of consecutive rounds that found the proof in the last hour of the day for which it is kept.
         var lastRounds = 0
     }
 

@@ -84,8 +84,8 @@ struct PendingProofs: Sendable {
         }
         // If an operator has decided meanwhile, erase the proof.
         guard device.status == .pending else { return try await erase(proof.deviceID) }
-        // Another proof of the device verified meanwhile, or this one did before the last step failed. A vendor may refuse a proof
-        // that it is asked about again.
+        // Another proof of the device verified meanwhile, or this proof verified in an earlier round that failed afterwards. Do
+        // not verify it again: a provider may refuse a proof that it has already judged.
         guard device.assurance.isUnproven else {
             do throws(Refusal) { return try await finish(device, app: try await apps.enabled(proof.appID)) } catch {
                 guard error.code == .unknownApp, age > Self.longestWait else { throw error }
@@ -135,7 +135,7 @@ struct PendingProofs: Sendable {
         try await finish(device, app: app)
     }
 
-    /// Admits the device if the policy does, and erases its proof.
+    /// Admits the device if the policy needs no approval, and erases its proof.
     private func finish(_ device: DeviceRecord, app: ProvisionedApp) async throws(Refusal) {
         if app.record.registration.approval == .auto { _ = try await apply(.admit, device, app.record) }
         try await erase(device.deviceID)

@@ -45,7 +45,7 @@ package protocol ProviderObserver: Sendable {
     ///
     /// - Parameters:
     ///   - call: the kind of the call.
-    ///   - send: sends the request with further headers.
+    ///   - send: sends the request with additional headers.
     func observing<Answer: Sendable>(
         _ call: ProviderCall,
         _ send: (_ headers: [(name: String, value: String)]) async -> (answer: Answer, result: ProviderResult)

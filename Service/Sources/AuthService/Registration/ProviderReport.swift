@@ -42,7 +42,7 @@ public struct IntegrityUsage: Sendable, Hashable {
 
 /// The state of a list of revoked attestation keys.
 public struct RevocationListState: Sendable, Hashable {
-    /// The most seconds since the source last confirmed a list, by default: three days. An older list is not used.
+    /// The default limit of the seconds since the source last confirmed a list: three days. An older list is not used.
     package static let maximumAge: Int64 = 3 * 86_400
 
     /// The URL or the file.

@@ -94,7 +94,7 @@ struct RegistrationRules: Sendable {
         }
     }
 
-    /// A development proof needs the allowance, a channel other than production, and the header. None of them suffices alone.
+    /// A development proof needs all three: `development_integrity_allowed`, a channel other than production, and the header.
     private func requireDevelopmentAllowed(_ app: ProvisionedApp, _ http: IncomingRequest) throws(Refusal) {
         guard app.record.developmentIntegrityAllowed, app.record.buildChannel != .production else {
             throw Refusal(
@@ -107,7 +107,7 @@ struct RegistrationRules: Sendable {
         }
     }
 
-    /// The status that policy gives to an admitted device, and whether it is registered only because the app observes.
+    /// The status that policy gives to an admitted device, and whether it is registered only because of mode `observe`.
     private func status(for app: ProvisionedApp) -> (status: DeviceStatus, underObservation: Bool) {
         guard app.record.registration.approval == .manual else { return (.registered, false) }
         return app.record.mode == .observe ? (.registered, true) : (.pending, false)
@@ -191,7 +191,7 @@ struct RegistrationRules: Sendable {
         return outcome
     }
 
-    /// The device of this app and platform whose current key this is; nil: there is none.
+    /// The device of this app and platform whose current key is `key`; nil: there is none.
     private func current(
         _ binding: KeyBinding, _ key: DevicePublicKey, _ request: RegisterRequest
     ) async throws(Refusal) -> DeviceRecord? {
@@ -204,7 +204,8 @@ struct RegistrationRules: Sendable {
 
     /// Answers a registration of a key that is already known (*The same key again* of the contract).
     ///
-    /// The key is looked up only after the proof verified, so that an answer without a proof reveals no registration.
+    /// The key is looked up only after the proof verified. So a client without a valid proof does not learn whether the key is
+    /// registered.
     private func sameKeyAgain(
         _ request: RegisterRequest, _ key: DevicePublicKey, _ evidence: VerifiedEvidence, _ binding: KeyBinding,
         app: ProvisionedApp

@@ -125,7 +125,7 @@ public struct AuthService: Sendable {
             detail: JSONObject([
                 ("event", .string(Self.unnamedEvent)), ("address", .string(address.network)),
             ]))
-        // The request is answered in any case. The next event is an hour away.
+        // The request is answered even if the event cannot be stored. The next event is due in an hour.
         try? await verifier.audit.append(event)
         return true
     }
@@ -224,7 +224,7 @@ public struct AuthService: Sendable {
     /// `POST /auth/v1/verify`: judges a request that another service received.
     ///
     /// A request that does not name exactly one valid app is judged as a request of the credential's app, if the credential has
-    /// exactly one. During a rollout under observation, the first requests come from clients that do not sign at all.
+    /// exactly one. During a rollout under observation, the first requests come from clients that do not sign and name no app.
     ///
     /// - Throws: `FORBIDDEN` if the credential is not for the app, `INVALID_REQUEST` if `identity_audience` is not the app's, 503
     ///   if the audience cannot be checked or the token cannot be signed. None of them is a verdict on the request.
@@ -249,7 +249,7 @@ public struct AuthService: Sendable {
     }
 
     /// The judgement on a request that the listener refuses before it is judged, such as one whose body is too large: refused, or
-    /// observed if the app observes.
+    /// only reported if the app is in mode `observe`.
     package func judgement(
         refusing refusal: Refusal, of headers: HeaderFields, by credential: Credential
     ) async -> Judgement {
@@ -275,7 +275,7 @@ public struct AuthService: Sendable {
         return judgement
     }
 
-    /// Applies mode `observe`. A failure of the service is not a verdict, whatever the mode.
+    /// Applies mode `observe`. A failure of the service (5xx) is not a verdict, so no mode changes it.
     private func observing(_ judgement: Judgement, _ appID: AppID) async -> Judgement {
         guard let refusal = judgement.refusal, refusal.code.httpStatus < 500 else { return judgement }
         var judgement = judgement

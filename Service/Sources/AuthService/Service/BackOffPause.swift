@@ -1,6 +1,6 @@
 package import AuthContract
 
-/// Pauses that double with each failure. Half of each is random, so that many nodes do not return at the same moment.
+/// Pauses that double with each failure. Half of each pause is random, so that many nodes do not retry at the same moment.
 package struct BackOffPause: Sendable {
     private let first: Double
     private let longest: Double

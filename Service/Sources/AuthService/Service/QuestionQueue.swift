@@ -4,7 +4,7 @@ internal import Bytes
 /// Runs questions, which are queries that read many rows of a store, one after another. So they never occupy more than
 /// one of the store's readers, which requests of devices need too. A question beyond eight is refused at once.
 package final class QuestionQueue: Sendable {
-    /// The largest number of questions that are answered or wait.
+    /// The largest number of questions that run or wait.
     package static let maximum = 8
 
     /// Questions that the store has not answered yet.

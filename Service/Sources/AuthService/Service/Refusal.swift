@@ -3,8 +3,7 @@ internal import Verification
 
 /// A refusal by the service: a stable code for the caller, and the precise reason for the log.
 ///
-/// A class, because every step may throw a refusal and every judgement may have one: a struct with seven members would make
-/// both large.
+/// A class, so that the result of every throwing step and every judgement has only a reference, not a struct of seven members.
 public final class Refusal: Error, Sendable, CustomStringConvertible {
     /// The code for the caller. It decides the HTTP status too.
     public let code: ErrorCode
@@ -17,7 +16,7 @@ public final class Refusal: Error, Sendable, CustomStringConvertible {
     /// Whether an operator's setting may cause this refusal. If so, the reason names the received and the configured value. The log
     /// line is at least a warning, once a minute for each route and outcome.
     package let tellsOfSetUp: Bool
-    /// The unknown root that the refused attestation leads to; nil: the refusal is about something else.
+    /// The unknown root that the refused attestation leads to; nil: the refusal has another reason.
     package let untrustedRoot: UntrustedRoot?
     /// Makes the record of the refused proof; nil if the refusal is not about a proof. A closure, because most apps record
     /// nothing.
@@ -60,15 +59,15 @@ public final class Refusal: Error, Sendable, CustomStringConvertible {
 
     /// This refusal, marked as possibly caused by the operator's settings.
     ///
-    /// - Parameter configured: the configured value, such as "android.packages are com.example.app"; nil: the cause is another,
-    ///   and the refusal stays unmarked.
+    /// - Parameter configured: the configured value, such as "android.packages are com.example.app"; nil: no setting is the
+    ///   cause, and the refusal stays unmarked.
     func ofSetUp(_ configured: String?) -> Refusal {
         guard let configured else { return self }
         return Refusal(
             code, "\(reason), and \(configured)", retryAfter: retryAfter, hint: hint, tellsOfSetUp: true, proof: proof)
     }
 
-    /// The same refusal, of an attestation under an unknown root; nil: the refusal is about something else.
+    /// The same refusal, with the unknown root that its attestation leads to; nil: the refusal has another reason.
     func of(_ root: UntrustedRoot?) -> Refusal {
         Refusal(
             code, reason, retryAfter: retryAfter, hint: hint, tellsOfSetUp: tellsOfSetUp, untrustedRoot: root,

@@ -57,8 +57,8 @@ public struct ServiceKeyRules: Sendable {
     ///
     /// - Parameters:
     ///   - writing: whether the caller may seal something afterwards. If so, the check value of a new first key is recorded.
-    ///   - lock: the service's lock, held while a check value is recorded that a service may lack; nil if the caller is the
-    ///     service, which holds the lock already.
+    ///   - lock: the service's lock, held while a check value is recorded that a running service may not have read; nil if the
+    ///     caller is the service, which holds the lock already.
     /// - Throws: `ServiceKeyError`, `StoreError`, and the lock's errors.
     public func admit(writing: Bool, lock: (any ServiceLock)? = nil) async throws {
         for _ in 0..<Self.attempts {
@@ -92,8 +92,8 @@ public struct ServiceKeyRules: Sendable {
         return try await replace(known, with: [first] + known, lock: lock)
     }
 
-    /// Replaces the check values. With a lock, throws if a service runs, and no service starts meanwhile. Returns false if another
-    /// process changed the check values.
+    /// Replaces the check values. With a lock, throws if a service runs, and prevents a service from starting meanwhile. Returns
+    /// false if another process changed the check values.
     private func replace(
         _ known: [ServiceKeyCheck], with checks: [ServiceKeyCheck], lock: (any ServiceLock)?
     ) async throws -> Bool {

@@ -83,7 +83,7 @@ public protocol AppStore: Sendable {
     /// succeeds.
     ///
     /// Two calls never both succeed: a change that needs an app without devices, and the insertion of a device that was judged
-    /// under `before`. A removal conflicts unless `AppChange.isDecided(from:)` holds for the stored credentials, so the removal
+    /// under `before`. A removal conflicts unless `AppChange.isDecided(from:)` is true for the stored credentials, so the removal
     /// of an app and the insertion of a credential for it never both succeed. The record is compared before devices are checked.
     func save(_ change: AppChange) async throws(StoreError) -> AppSaveOutcome
 }

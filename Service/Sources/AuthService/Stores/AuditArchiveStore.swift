@@ -32,7 +32,7 @@ public struct StoredAuditArchive: Sendable, Hashable {
     }
 }
 
-/// The part of an audit log that moves its oldest events to files.
+/// The archives of an audit log: files to which its oldest events are moved.
 ///
 /// Guarantees:
 /// - Archives follow each other without a gap from the first event on. They are never changed or removed.

@@ -31,11 +31,11 @@ public struct AuditEvent: Sendable, Hashable {
         case deviceMustRotate = "device.must_rotate"
         /// An operator lifted a demand to rotate.
         case deviceRotationLifted = "device.rotation_lifted"
-        /// Devices that ended long ago lost everything but the tombstone.
+        /// Devices that were deregistered or rejected long ago were forgotten. Each leaves only a tombstone.
         case devicesForgotten = "devices.forgotten"
         /// A device replaced its key.
         case keyRotated = "device.key_rotated"
-        /// A repeated rotation reported that the previous key is compromised. That key ended at once.
+        /// A repeated rotation reported that the previous key is compromised. That key stopped verifying at once.
         case overlapEnded = "device.overlap_ended"
         /// An operator created a credential.
         case credentialCreated = "credential.created"
@@ -67,7 +67,7 @@ public struct AuditEvent: Sendable, Hashable {
         case webhookChanged = "webhook.changed"
         /// A webhook was removed: by an operator, or with its last app.
         case webhookRemoved = "webhook.removed"
-        /// An operator let a webhook deliver from another event on.
+        /// An operator chose the event with which a webhook's deliveries continue.
         case webhookResent = "webhook.resent"
         /// The database was made from a backup. Events between the backup and this event are not in the log.
         case databaseRestored = "database.restored"
@@ -161,7 +161,7 @@ public protocol AuditLog: Sendable {
 
     /// Events, newest first. All conditions apply together.
     ///
-    /// A rare code is found by reading all events between `after` and `before`: the caller bounds them.
+    /// A rare code is found by reading all events between `after` and `before`. So the caller must limit this range.
     ///
     /// - Parameters:
     ///   - app: only events of this app; nil: all events, including those without an app.

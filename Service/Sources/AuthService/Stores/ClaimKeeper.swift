@@ -34,13 +34,13 @@ public protocol ClaimKeeper: Sendable {
 
     /// The unclaimed end of a history that keeps its id, by a query to PostgreSQL that begins now.
     ///
-    /// - Returns: the latest date, in unix seconds, of a request that was accepted without a second claim by a reading of
-    ///   PostgreSQL's clock from before now. Nil if this date is not known, as in `ClaimHistoryID.unclaimedEnd`, or if another id
-    ///   is the present one.
+    /// - Returns: the latest date, in unix seconds, of a request that was accepted without a second claim, by a node that had read
+    ///   PostgreSQL's clock before this query. Nil if this date is not known, as in `ClaimHistoryID.unclaimedEnd`, or if another
+    ///   id is the present one.
     func unclaimedEnd(of id: ClaimHistoryID) async throws(StoreError) -> Int64?
 
-    /// Withholds the unclaimed end of every id from all nodes, as long as a request accepted before now may be dated ahead. Another
-    /// primary of PostgreSQL may have the second claim of such a request. The record is on the primary's disk when this returns.
+    /// Makes PostgreSQL give no node an unclaimed end, of any id, as long as a request accepted before now may be dated ahead: another
+    /// primary of PostgreSQL may have the second claim of such a request. This is on the primary's disk when the call returns.
     func settle() async throws(StoreError)
 
     /// Keeps second claims in PostgreSQL: those of requests dated more than 5 s after a `ClaimHistoryID.reading`, and those of the
@@ -57,11 +57,12 @@ public struct ClaimHistoryID: Sendable, Hashable {
     public let text: String
     /// The primary that named it; nil: the primary does not report its timeline.
     public let primary: PrimaryPlace?
-    /// PostgreSQL's clock as recorded with the id or before it; nil: not known. Claims dated more than 5 s later are second claims.
+    /// PostgreSQL's clock as recorded with the id or before it; nil: not known. If a request is dated more than 5 s after this reading,
+    /// its claims are made in PostgreSQL too (`SecondClaim`).
     public let reading: UnixTime?
-    /// The latest date, in unix seconds, of a request that was accepted under an earlier id without a second claim. Only an id that
-    /// was just named has it. Nil: this is a later reading, or the date is unknown, because a node without second claims may have
-    /// accepted requests, or PostgreSQL may have lost second claims.
+    /// The latest date, in unix seconds, of a request that was accepted under an earlier id without a second claim. Only the call
+    /// that names an id returns it. Nil: the id was read later, or the date is unknown, because a node without second claims may
+    /// have accepted requests, or PostgreSQL may have lost second claims.
     public let unclaimedEnd: Int64?
 
     /// Memberwise initializer.

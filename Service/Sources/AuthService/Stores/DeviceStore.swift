@@ -59,7 +59,7 @@ public struct DeviceChange: Sendable, Hashable {
 
     /// Whether the key is replaced: the current one becomes the previous one, and the previous one becomes retired.
     public var replacesKey: Bool { before.key != after.key }
-    /// Whether the App Attest data is replaced. Only then are its counter and receipt saved.
+    /// Whether the App Attest data is replaced. If not, the change does not save its counter and receipt.
     public var replacesAppAttest: Bool { before.appAttest?.keyID != after.appAttest?.keyID }
     /// Whether an operator lowers the scheme.
     public var lowersScheme: Bool { after.highestScheme < before.highestScheme }

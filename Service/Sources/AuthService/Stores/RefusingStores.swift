@@ -1,6 +1,6 @@
 package import AuthContract
 
-/// The challenge and replay stores of a process that must not use them: a command, or a node whose claims are in another place.
+/// The challenge and replay stores of a process that must not use them: a command, or a node whose claims other stores keep.
 package struct RefusingStores: ChallengeStore, ReplayStore {
     private let refusal: StoreError
 

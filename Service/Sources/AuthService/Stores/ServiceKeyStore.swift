@@ -37,12 +37,12 @@ public struct SealedRow: Sendable, Hashable {
 /// Guarantees: check values change together, and only if they have not changed since the caller read them. The same applies to
 /// each row.
 public protocol ServiceKeyStore: Sendable {
-    /// The check values of the keys that are needed, in the given order: the sealing key first. Empty: the database has none
-    /// yet.
+    /// The check values of the keys that are needed, in the stored order: that of the sealing key is the first. Empty: the
+    /// database has none yet.
     func keyChecks() async throws(StoreError) -> [ServiceKeyCheck]
 
-    /// Replaces the check values. Returns false, changes nothing and appends no event if they are no longer `current`: the
-    /// same values in the same order.
+    /// Replaces the check values. Returns false, changes nothing and appends no event unless the stored values are exactly
+    /// `current`, in the same order.
     ///
     /// - Parameters:
     ///   - current: the values that the caller read.

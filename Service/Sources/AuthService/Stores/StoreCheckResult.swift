@@ -1,4 +1,4 @@
-/// The result of one check that a store runs on itself, in the operator's words. `doctor` and `config check` print it.
+/// The result of one check that a store runs on itself, in words for the operator. `doctor` and `config check` print it.
 public struct StoreCheckResult: Sendable, Hashable {
     /// The severity of a result.
     public enum Level: String, Sendable, Hashable, CaseIterable {

@@ -10,7 +10,7 @@ public protocol StoreObserver: Sendable {
     ///   - failure: the code of the failure; nil if the store answered.
     func called(_ operation: StoreOperation, took: Duration, failure: StoreError.Code?)
 
-    /// Runs a call, which must then be reported to `called`. The default does only that; an observer that traces creates a span.
+    /// Runs a call and reports it to `called`. The default does only this. An observer that traces also creates a span.
     ///
     /// - Parameters:
     ///   - operation: the kind of the call.
@@ -57,7 +57,7 @@ extension Optional<any StoreObserver> {
     }
 }
 
-/// A replay store whose calls an observer sees.
+/// A replay store that reports its calls to an observer.
 public struct ObservedReplay: ReplayStore {
     private let store: any ReplayStore
     private let observer: any StoreObserver

@@ -248,7 +248,7 @@ extension AuditChain {
         while true {
             switch try await step(link, archived) {
             case .broken(let sequence): return sequence
-            // The log's last event is never removed, so events of an archive end with the archive at the earliest.
+            // Archived events are removed oldest first. So a log that begins with one has all later archived events too.
             case .end: return link.sequence < archived.sequence ? link.sequence + 1 : nil
             case .intact(let next): link = next
             }

@@ -18,7 +18,7 @@ public struct Webhook: Sendable, Hashable {
     public let createdAt: UnixTime
     /// The number of the event up to which every event was delivered or needs no delivery.
     public var position: Int64
-    /// The time since which the first event after the position fails; nil: not tried, or the last attempt did not fail.
+    /// When the first event after the position began to fail; nil: not tried, or the last attempt did not fail.
     public var failingSince: UnixTime?
     /// The reason why the last delivery failed; nil: it did not.
     public var failure: String?

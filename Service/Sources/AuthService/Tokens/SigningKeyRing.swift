@@ -22,7 +22,8 @@ package struct SigningKeyRing: Sendable {
     let keys: [StoredSigningKey]
 
     private static let publishedAhead = SigningKeys.cacheLife + 60
-    /// The largest clock difference between two nodes. The slower node signs with the old key for that much longer.
+    /// The largest clock difference between two nodes, in seconds. A node whose clock is behind signs with the old key for that
+    /// much longer.
     private static let clockDifference: Int64 = 60
 
     /// The keys as they are stored.

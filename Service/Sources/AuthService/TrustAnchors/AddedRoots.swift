@@ -8,7 +8,7 @@ public struct AddedRoots: Sendable, Hashable {
     public private(set) var all: [AddedRoot] = []
     /// Expired roots that were left out. They are not trusted.
     public private(set) var expired: [AddedRoot] = []
-    /// Removed roots that the audit log does not name yet.
+    /// Removed roots whose removal the audit log does not record yet.
     private(set) var unrecorded: [AddedRoot] = []
 
     /// The largest number of certificates in one file.
@@ -68,7 +68,7 @@ public struct AddedRoots: Sendable, Hashable {
         return withoutSpace(text) == withoutSpace(blocks.map { PEM.encode($0, label: "CERTIFICATE") }.joined())
     }
 
-    /// The roots that remain trusted when others replace these, before the audit log names the others.
+    /// The roots to trust while `others` replaces this set and the audit log does not record the change yet: those in both sets.
     func keeping(_ others: AddedRoots) -> AddedRoots {
         var kept = AddedRoots()
         kept.all = all.filter { others.all.contains($0) }

@@ -7,7 +7,7 @@ extension AuthService {
     /// Trusts these roots from now on, instead of the former ones, on every channel.
     ///
     /// A root that is not among them is no longer trusted, even if the audit log cannot be written. Devices that attested under
-    /// it stay registered. New roots are trusted after the audit log has named them.
+    /// it stay registered. New roots are trusted once the audit log has recorded them.
     ///
     /// - Throws: if the event cannot be written. Then no root is added. The next call's event names the removed ones.
     public func trust(_ roots: AddedRoots) async throws(StoreError) {

@@ -2,8 +2,8 @@
 
 /// A request that a gateway forwards for judgement (*Forward authentication* in the protocol).
 ///
-/// The gateway forwards it in one of two forms, which the path alone selects. In the path form, the method is the
-/// original one, and the original target follows the route's path. In the header form, two headers name both.
+/// The gateway forwards it in one of two forms, which the path alone selects. In the path form, the method is the original
+/// one, and the original target follows the route's path. In the header form, two headers have the original method and target.
 package struct ForwardedRequest: Sendable {
     /// The headers in which gateways describe the original request.
     package enum Field: String, Sendable, CaseIterable {
@@ -26,7 +26,7 @@ package struct ForwardedRequest: Sendable {
     /// The scheme of the gateway's connection.
     private let scheme: String
 
-    /// Parses the gateway's request. Nil if its target is not one of the route.
+    /// Parses the gateway's request. Nil if its path is not that of the route, or below it.
     package init?(method: String, target: String, headers: HeaderFields, scheme: String) {
         guard target.utf8.starts(with: Route.forward.rawValue.utf8) else { return nil }
         let rest = target.utf8.dropFirst(Route.forward.rawValue.utf8.count)
@@ -51,7 +51,7 @@ package struct ForwardedRequest: Sendable {
     ///
     /// - Parameters:
     ///   - bodies: the bodies that the gateway forwards.
-    ///   - received: the body of the gateway's request. Only `whole` reads it.
+    ///   - received: the body of the gateway's request. It is used only if `bodies` is `whole`.
     /// - Throws: `INVALID_REQUEST` if the gateway's headers do not describe the request in the required form, or if the request's
     ///   body did not arrive.
     package func question(_ bodies: ForwardedBodies, received: [UInt8]) throws(Refusal) -> VerifyRequest {
@@ -73,13 +73,13 @@ package struct ForwardedRequest: Sendable {
     /// The prefixes of header names that a gateway removes if a client sent such headers (*Forward authentication*).
     private static let removed = ["x-synheart-verified-", "x-original-", "x-forwarded-"]
 
-    /// The headers with these prefixes that every gateway sets or removes by name, or that the service's answer replaces.
+    /// The headers with a prefix in `removed` that every gateway sets or removes by name, or that the service's answer replaces.
     private static let replaced = Set(
         Field.allCases.map { $0.rawValue.lowercased() } + ["x-forwarded-for"]
             + ["app", "device", "platform", "assurance"].map { "x-synheart-verified-\($0)" })
 
-    /// Refuses a request in the path form that has any other header with these prefixes. nginx can remove only headers that its
-    /// configuration names, and would pass such a header to the backend as if nginx had set it.
+    /// Refuses a request in the path form that has a header with a prefix in `removed` and is not in `replaced`. nginx can remove
+    /// only headers that its configuration names, and would pass such a header to the backend as if nginx had set it.
     private func refuseUnremoved() throws(Refusal) {
         guard line != nil else { return }
         for header in headers.lines {
@@ -91,7 +91,7 @@ package struct ForwardedRequest: Sendable {
         }
     }
 
-    /// The method and the target that headers name.
+    /// The original method and target in the headers.
     ///
     /// A single header of the second pair is refused too: the gateway sets only one pair, so that header comes from the client.
     private func namedLine() throws(Refusal) -> (method: String, target: String) {
@@ -135,8 +135,8 @@ package struct ForwardedRequest: Sendable {
             guard bodies == .digest else {
                 throw Self.malformed("this gateway forwards no bodies, so the request must have none")
             }
-            // The backend compares the body with Content-Digest. So the digest replaces the body, as in a question with
-            // `body_sha256`. A malformed digest is refused with the other headers of scheme 2.
+            // The backend compares the body with Content-Digest. So the digest replaces the body, as `body_sha256` does in a
+            // call of `/verify`. A malformed digest is refused with the other headers of scheme 2.
             let claimed = try? ContentDigest(field: headers.one(HeaderName.contentDigest))
             return .sha256(claimed?.sha256 ?? [])
         }
@@ -159,7 +159,7 @@ package struct ForwardedRequest: Sendable {
             throw Self.malformed("X-Original-Transfer-Encoding must be none or transfer codings, separated by commas")
         }
         if length == Self.absent {
-            // Under HTTP/2, a body needs neither header. So without them, only a read counts as a request without a body.
+            // Under HTTP/2, a body needs neither header. So if both are absent, only a method that reads shows that there is no body.
             return OriginalBody(length: nil, isEmpty: coding == Self.absent && isRead)
         }
         guard length.utf8.allSatisfy({ 0x30...0x39 ~= $0 }), let number = Int(length) else {

@@ -47,7 +47,7 @@ public final class IncomingRequest: Sendable {
 }
 
 extension IncomingRequest {
-    /// Whether the body's `app_id` and `device_id`, if present, are these. A body that is not a JSON object has neither.
+    /// Whether the body's `app_id` and `device_id`, if present, equal these ids. A body that is not a JSON object has neither.
     func bodyNames(_ appID: AppID, _ deviceID: DeviceID) -> Bool {
         guard case .bytes(let body) = body, !body.isEmpty,
             let fields = try? JSONFields(JSONValue(parsing: body, limits: JSONValue.Limits(bytes: body.count)))
@@ -65,7 +65,7 @@ public struct RequestProvenance: Sendable, Hashable {
     public let address: ClientAddress
     /// The scheme: `http` or `https`.
     public let scheme: String
-    /// Host and port as sent by the client. Scheme 2 compares this claim with the configuration.
+    /// Host and port as the client sent them, not proven. For scheme 2 they are compared with the configuration.
     public let authority: String
 
     /// Memberwise initializer.

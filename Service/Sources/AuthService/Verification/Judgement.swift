@@ -28,7 +28,7 @@ public struct Judgement: Sendable {
         return refusal
     }
 
-    /// The signed request that passes, accepted or observed; nil if there is none.
+    /// The signed request that passes, because it was accepted or because of mode `observe`; nil if there is none.
     public var passed: VerifiedRequest? { refusal == nil || isObserved ? signed : nil }
 
     static func accepted(_ request: VerifiedRequest) -> Judgement {
@@ -46,7 +46,7 @@ public struct Judgement: Sendable {
 
     /// The verdict for the service that received the request.
     ///
-    /// - Throws: the `Refusal`, unless it is observed.
+    /// - Throws: the `Refusal`, unless ``isObserved``.
     public func verdict() throws(Refusal) -> VerifyResponse {
         switch result {
         case .success(let verified):

@@ -118,8 +118,8 @@ struct RequestVerifier: Sendable {
 
     // MARK: Steps
 
-    /// The app of a challenge or a registration. An address that named too many unknown apps is refused before the store is
-    /// read.
+    /// The app of a challenge or a registration. An unknown app is refused before the store is read, if the address sent too many
+    /// unknown devices, unknown apps or wrong credentials.
     func enabledApp(_ id: AppID, for address: ClientAddress) async throws(Refusal) -> ProvisionedApp {
         if !apps.isKnown(id) { try protection.admitStranger(from: address) }
         do {
@@ -158,7 +158,8 @@ struct RequestVerifier: Sendable {
         }
     }
 
-    /// Refuses a deregistered device. Then checks the signature, the device's status, the key's age, the assurance and the floor.
+    /// Refuses a deregistered device. Then checks the signature, the device's status, the key's age, the assurance and the scheme
+    /// floor.
     func admit(_ request: SignedRequest, _ row: DeviceRow) -> Judgement {
         guard row.device.status != .deregistered else {
             return .refused(Refusal(.notRegistered, "the device is deregistered"), app: request.app)
@@ -197,8 +198,8 @@ struct RequestVerifier: Sendable {
         }
     }
 
-    /// The app's floor always applies. The device's own floor applies only if the client can use scheme 2; otherwise the device
-    /// would be locked out.
+    /// The app's minimum scheme always applies. The device's own floor, its highest verified scheme, applies only if the client can
+    /// use scheme 2; otherwise the device would be locked out.
     private func requireFloor(_ request: SignedRequest, _ device: DeviceRecord) throws(Refusal) {
         let minimum = request.app.record.signature.minimumScheme
         guard request.scheme >= minimum else { throw Self.belowFloor(minimum) }
@@ -275,7 +276,7 @@ struct RequestVerifier: Sendable {
         }
     }
 
-    /// Raises the device's floor after its first request under a higher scheme. If the store fails, a later request raises it.
+    /// Raises the device's scheme floor after its first request under a higher scheme. If the store fails, a later request does it.
     private func raiseScheme(_ verified: VerifiedRequest) async {
         _ = try? await deviceStore.raise(.scheme(verified.scheme), of: verified.deviceID, app: verified.appID)
         devices.forget(verified.deviceID)

@@ -77,7 +77,7 @@ package struct WebhookAddress: Sendable, Hashable {
         if bytes.starts(with: nat64) { return false }
         if bytes.starts(with: [0x20, 0x02]) { return isAllowed(ipv4: Array(bytes[2..<6]), loopback: loopback) }
         if bytes.starts(with: zeros + [0, 0]) { return loopback && bytes.suffix(4) == [0, 0, 0, 1] }
-        // IPv4 addresses that a gateway translates (SIIT) or carries in UDP (Teredo).
+        // Addresses that a gateway translates to IPv4 (SIIT), or to which it sends in UDP over IPv4 (Teredo).
         let isTunneled = bytes.starts(with: translated) || bytes.starts(with: [0x20, 0x01, 0, 0])
         // fe80::/10 and the former site-local fec0::/10.
         let isLocal = bytes[0] == 0xFE && bytes[1] & 0x80 == 0x80
@@ -87,7 +87,7 @@ package struct WebhookAddress: Sendable, Hashable {
     private static func isAllowed(ipv4 bytes: [UInt8], loopback: Bool) -> Bool {
         switch (bytes[0], bytes[1]) {
         case (127, _): loopback
-        // Refuse this network, link-local (most clouds have their metadata service there), multicast and reserved addresses.
+        // Refuse 0.0.0.0/8, link-local (most clouds have their metadata service there), multicast and reserved addresses.
         case (0, _), (169, 254), (224..., _): false
         default: !metadataOverIPv4.contains(bytes)
         }

@@ -16,7 +16,7 @@ extension WebhookDeliveries {
         /// All attempts.
         var deliveries: [WebhookDelivery] = []
         var failed: [RecordedAuditEvent] = []
-        /// The failed events that are not sent again. Each was attempted, as the receiver may refuse only an earlier event.
+        /// The failed events that are not sent again. Each was attempted, because the receiver may refuse only an earlier event.
         var givenUp: Set<Int64> = []
         var failure: String?
         /// The receiver answered 410 Gone: it wants no more deliveries (Standard Webhooks).
@@ -96,7 +96,7 @@ extension WebhookDeliveries {
         return after.isEnabled && sent.failure == nil && !isDone
     }
 
-    /// Records since when and why the receiver fails, or that it does not fail, and the events that were given up.
+    /// Records when and why the receiver began to fail, or that it does not fail, and the events that were given up.
     private func note(
         _ sent: Sent, in events: [RecordedAuditEvent], _ webhook: inout Webhook, _ place: inout Place
     ) {
@@ -105,7 +105,7 @@ extension WebhookDeliveries {
             return
         }
         let now = webhooks.clock.now
-        // The failing time restarts if the position moved to another event, or if this is the first failure.
+        // `failingSince` starts again if the position moved to another event, or if this is the first failure.
         if place.window.position > webhook.position || webhook.failingSince == nil { webhook.failingSince = now }
         webhook.failure = failure
         place.nextAt = now + Int64(Self.pause.seconds(after: place.failures, random).rounded(.up))

@@ -52,8 +52,8 @@ public final class WebhookDeliveries: Sendable {
             lastAttempt = max(lastAttempt ?? delivery.at, delivery.at)
         }
 
-        /// The time since which the receiver fails. A long time without attempts is not counted, because every node was stopped or
-        /// the store did not answer. Otherwise events would be given up after a single attempt.
+        /// When the receiver began to fail. If there were no attempts for a long time, because every node was stopped or the
+        /// store did not answer, this time is moved forward by as much: else events would be given up after a single attempt.
         func failingSince(at now: UnixTime) -> UnixTime? {
             guard let since = webhook.failingSince, let lastAttempt else { return webhook.failingSince }
             let idle = now - lastAttempt
@@ -68,8 +68,8 @@ public final class WebhookDeliveries: Sendable {
         }
     }
 
-    /// Seconds of a lease, and (`leaseMargin`) those that must be left of it when an attempt begins: the clocks of two nodes may
-    /// differ by 30 s, and an attempt takes up to 10 s.
+    /// The seconds of a lease, and the seconds that must be left of it when an attempt begins (`leaseMargin`): the clocks of two
+    /// nodes may differ by 30 s, and an attempt takes up to 10 s.
     static let leaseSeconds: Int64 = 120
     static let leaseMargin: Int64 = 45
     static let interval: Duration = .seconds(1)
@@ -157,7 +157,8 @@ public final class WebhookDeliveries: Sendable {
         return due
     }
 
-    /// Whether another node delivers for this webhook. A lease that ends too late is ignored: a clock was ahead when it began.
+    /// Whether another node delivers for this webhook. A lease that ends too far in the future is ignored: the clock was ahead when
+    /// the lease began.
     func isLeasedElsewhere(_ webhook: Webhook, at now: UnixTime) -> Bool {
         guard !isAlone, webhook.leaseHolder != node, let until = webhook.leaseUntil else { return false }
         return (now + 1...now + Self.leaseSeconds + ClaimHistory.nodesApart).contains(until)
@@ -168,8 +169,8 @@ public final class WebhookDeliveries: Sendable {
     private func current(_ webhook: Webhook, _ known: Place?) -> Place {
         guard let known else { return Place(webhook: webhook, window: WebhookWindow(position: webhook.position)) }
         guard !known.isRunning, known.webhook.version < webhook.version else { return known }
-        // `resend` ends the lease, so a changed holder reveals it even if the position is the same. Events after the position may
-        // have been delivered since.
+        // `resend` ends the lease, so a changed holder reveals a `resend` even if the position is the same. If the webhook was moved,
+        // forget which events after the position were delivered.
         let isMoved =
             known.webhook.position != webhook.position || known.webhook.leaseHolder != webhook.leaseHolder
         let window = isMoved ? WebhookWindow(position: webhook.position) : known.window
@@ -181,8 +182,8 @@ public final class WebhookDeliveries: Sendable {
         do throws(StoreError) {
             while try await advance(&place) {}
         } catch {
-            // The store may also have failed after a delivery. Then the delivery is repeated. Keep a longer pause of a failing
-            // receiver.
+            // The store may also have failed after a delivery. Then the delivery is repeated. If the receiver fails too, keep its
+            // pause if that is longer.
             let soon = webhooks.clock.now + 5
             place.nextAt = place.nextAt.map { max($0, soon) } ?? soon
         }

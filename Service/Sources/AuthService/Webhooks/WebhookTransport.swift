@@ -1,6 +1,6 @@
 internal import AuthContract
 
-/// Sends deliveries to receivers. AttestationProviders has the one for HTTP.
+/// Sends deliveries to receivers. AttestationProviders has the implementation for HTTP.
 public protocol WebhookTransport: Sendable {
     /// Sends one delivery. It returns within ten seconds, whatever the receiver does.
     func post(_ request: WebhookRequest) async -> WebhookOutcome

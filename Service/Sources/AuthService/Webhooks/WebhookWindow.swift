@@ -3,7 +3,7 @@ internal import AuthContract
 /// The next events of one webhook: the position, and the delivered events after it.
 ///
 /// Events of one device are delivered in their order. Events of different devices are independent: an event that the receiver
-/// refuses delays only the events of its device, as long as the window has room.
+/// refuses delays only the events of its device, until `size` events follow the position.
 struct WebhookWindow: Sendable {
     /// The number of the event up to which no event needs a delivery any more.
     private(set) var position: Int64
@@ -45,10 +45,10 @@ struct WebhookWindow: Sendable {
     /// Moves the position to a later event.
     mutating func skip(to position: Int64) { self.position = max(self.position, position) }
 
-    /// Whether an event is given up after a failed attempt: it is at least as old as the retry period, and the first event after
-    /// the position fails for that long.
+    /// Whether an event is given up after a failed attempt: the event is at least as old as the retry period, and attempts for
+    /// the first event after the position have failed for at least that long.
     ///
-    /// - Parameter failingSince: the time since which the first event after the position fails; nil: it does not fail.
+    /// - Parameter failingSince: when the first event after the position began to fail; nil: it does not fail.
     static func isGivenUp(_ event: RecordedAuditEvent, failingSince: UnixTime?, at now: UnixTime) -> Bool {
         guard let failingSince, now - failingSince >= retryPeriod else { return false }
         return now - event.event.at >= retryPeriod

@@ -79,7 +79,7 @@ public struct Webhooks: Sendable {
     /// The text of a receiver's URL. Names are resolved for each delivery; an address is checked now.
     private func receiver(_ text: String) throws(ContractError) -> String {
         let url = try WebhookURL(text, allowingHTTP: allowsHTTP)
-        // A resolver may take an address with a dot at its end for the address.
+        // A resolver may accept an address with a dot at its end as the address without the dot.
         let host = url.host.hasSuffix(".") ? String(url.host.dropLast()) : url.host
         for address in WebhookAddress.all(of: host, literal: true) ?? []
         where !address.isAllowed(loopback: url.origin.isLoopback) {
@@ -98,8 +98,8 @@ public struct Webhooks: Sendable {
             var after = before
             try change(&after)
             if after.url != before.url { after.url = try receiver(after.url) }
-            // Another receiver, or one that was enabled again, has not failed yet. Otherwise its first failure would
-            // give up all waiting events.
+            // A new receiver, or one that was enabled again, has not failed yet. With the old `failingSince`, its first
+            // failure would give up all waiting events.
             if after.url != before.url || after.isEnabled && !before.isEnabled {
                 (after.failingSince, after.failure) = (nil, nil)
             }
@@ -122,7 +122,7 @@ public struct Webhooks: Sendable {
 
     /// Delivers the events after a position again. Returns nil if there is no such webhook.
     ///
-    /// The position is the number of an event in the log; 0: all that the log still has.
+    /// The position is the number of an event in the log; 0: all events that the log still has.
     ///
     /// `check` throws unless the current webhook may be changed.
     public func resend(
@@ -145,7 +145,7 @@ public struct Webhooks: Sendable {
     }
 
     /// For each app that the webhook named only after an app with the same id was removed: the number of the last such removal.
-    /// Events up to there are of another app, and that removal does not end the webhook.
+    /// Events up to this number belong to the removed app, and the removal does not end the webhook.
     ///
     /// - Parameter position: only later events are read.
     func earlierApps(of webhook: Webhook, after position: Int64) async throws(StoreError) -> [AppID: Int64] {
@@ -215,7 +215,7 @@ extension AuditEvent {
 }
 
 extension Webhook {
-    /// The app of a webhook for one app.
+    /// The app, if the webhook names exactly one.
     var onlyApp: AppID? { scope.named.count == 1 ? scope.named.first : nil }
 
     /// Whether the webhook gets this event.

@@ -56,7 +56,7 @@ struct PostgreSQLAppStore: AppStore {
 
 extension Connection {
     /// Locks the row of an app until the transaction ends. Insertions of devices, credentials, webhooks and recordings lock it too,
-    /// so the next statement sees everything that they committed. Returns false if the stored record is not this one, byte for
+    /// so the next statement sees everything that they committed. Returns false if the stored record differs from `app`'s in any
     /// byte.
     fileprivate func lock(_ app: StoredApp) throws(StoreError) -> Bool {
         try exists(

@@ -6,7 +6,7 @@ internal import Logging
 ///
 /// A change inserts its event in its own transaction, so the event is as durable as the change. But it does not extend the
 /// chain: the chain has one end, and a transaction that extends it makes all others wait until its commit is on disk. Right
-/// after the commit, `AuditChainer` appends all waiting events to the chain. Each read of the log waits for that too.
+/// after the commit, `AuditChainer` appends all waiting events to the chain. Each read of the log first calls `chainAll`.
 final class AuditChainer: Sendable {
     private struct State: Sendable {
         var isWanted = false

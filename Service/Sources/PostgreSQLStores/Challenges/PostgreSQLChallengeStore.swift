@@ -43,7 +43,7 @@ final class PostgreSQLChallengeStore: ChallengeStore {
             count = (count + 1) % step
             return count == 0
         }
-        // Evict more than the excess, so that not every insertion has to count during a flood.
+        // Evict `step - 1` challenges more than the excess, because this node inserts that many before it counts again.
         let eviction = Statement("SELECT evict_challenges($1, $2)", [.integer(maximum), .integer(step - 1)])
         try await database.write(isLasting: false) { (connection) throws(StoreError) in
             connection.beforeCommit(insertion)

@@ -1,8 +1,8 @@
 /// Constants for the claim functions of the schema.
 ///
 /// Each call passes its own `now`. A claim is live for a call while `now < expiresAt`, so another node's clock never frees a claim
-/// for this call. A node whose clock is further from the server's than `ClaimHistory.clockTolerance` cannot claim. The claims are
-/// in a ring of tables, by their expiry. A table is truncated only when all its claims have expired by the clocks of both the
+/// for this call. A node whose clock is further from the server's than `ClaimHistory.clockTolerance` makes no claims. The claims
+/// are in a ring of tables, by their expiry. A table is truncated only when all its claims have expired by the clocks of both the
 /// sweeping node and the server.
 enum ClaimTable {
     /// The number of tables in the ring.

@@ -3,7 +3,7 @@ internal import AuthService
 internal import Bytes
 internal import Logging
 
-/// Renews the claims' history when a call finds that the server's identity changed.
+/// Updates the recorded identity of the server after it changed, and records a loss if claims may be missing.
 ///
 /// If the operator promotes only replicas with every acknowledged commit (`Options.isFailoverLossless`), a failover loses no claim.
 /// This node relies on that only if the server has the node's last claims. A replica replays commits in their order, so it then has
@@ -60,7 +60,7 @@ final class FailoverCheck: Sendable {
         }
     }
 
-    /// Renews the history on the server that a connection leads to.
+    /// Runs `renew_claims` on the server that the pool connects to.
     ///
     /// - Parameter now: this node's clock.
     /// - Throws: if this node's clock and the server's are too far apart. The node then retries later.

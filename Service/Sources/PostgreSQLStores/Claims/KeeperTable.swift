@@ -9,7 +9,7 @@ public struct NamedKeeper: Sendable, Hashable {
     public let id: String
     /// The store; nil: none was named yet.
     public let place: ClaimPlace?
-    /// When a node last renewed the lease, by PostgreSQL's clock; nil: never.
+    /// When a node last renewed the keeper's lease, by PostgreSQL's clock; nil: never.
     public let renewedAt: UnixTime?
 }
 
@@ -45,7 +45,8 @@ struct KeeperReading: Sendable {
     let primary: PrimaryPlace?
     /// The primary's clock.
     let time: UnixTime
-    /// The latest reading of the primary's clock in the row. Claims dated more than 5 s later are second claims (`SecondClaim`).
+    /// The latest reading of the primary's clock in the row. While a Redis is the keeper, the claims of requests dated more than
+    /// 5 s after it are also made in PostgreSQL (`SecondClaim`).
     let mark: UnixTime
 }
 
@@ -86,7 +87,7 @@ struct KeeperTable: Sendable {
         }
     }
 
-    /// Records that second claims may be missing, so that there is no unclaimed end for a while.
+    /// Records that second claims may be missing, so that `unclaimedEnd(of:)` returns nil for a while.
     ///
     /// - Parameter now: this node's clock.
     /// - Throws: if this node's clock and the server's are too far apart. Then nothing is recorded.

@@ -5,8 +5,8 @@ internal import Logging
 
 /// Reads the keeper of the claims' history once a second. Renews the lease while the keeper is this node's store.
 ///
-/// A node that starts while no node renews the lease takes over. A node that once used the keeper never takes over: if another
-/// store is the keeper now, an operator named it.
+/// A node that starts while no node renews the lease takes over. If this node's store was the keeper before, the node does not
+/// take over: an operator named the other store.
 final class KeeperWatch: ClaimKeeper {
     private struct State: Sendable {
         var reading: (id: ClaimHistoryID, until: ContinuousClock.Instant)?
@@ -106,8 +106,8 @@ final class KeeperWatch: ClaimKeeper {
                 try await failover.renew(table.database.pool, at: clock.now)
             }
             if keeper.place == place, state.withLock({ $0.replaced }) == keeper.id {
-                // No id is named twice. So a replica that lacks the last change of the keeper was promoted, and another store may
-                // have made claims meanwhile. Name a new id.
+                // This node saw the id replaced, and ids are never reused. So this server was promoted without the last change of
+                // the keeper, and another store may have made claims meanwhile. Name a new id.
                 if try await name(ifStill: keeper.id) == nil { return false }
             } else if keeper.place == place {
                 admit(ClaimHistoryID(keeper.id, primary: reading.primary, reading: reading.mark), asked)
@@ -166,9 +166,9 @@ final class KeeperWatch: ClaimKeeper {
         if isNews { logger.warning("This node makes no claims", metadata: ["reason": .string(trouble.reason)]) }
     }
 
-    /// Whether this node may take over. It must never have used the keeper, and no node may use it now: none ever did, or this node
-    /// saw no renewal for long enough. The age of the lease by the server's clock is not enough: after an outage of PostgreSQL,
-    /// every lease is old.
+    /// Whether this node may take over. Its store must never have been the keeper since the start, and no node may use the keeper
+    /// now: no node ever renewed the lease, or this node saw no renewal for long enough. The age of the lease by the server's
+    /// clock is not enough: after an outage of PostgreSQL, every lease is old.
     private func mayTakeOver(_ keeper: NamedKeeper, _ asked: ContinuousClock.Instant) -> Bool {
         state.withLock { state in
             guard !state.wasKeeper else { return false }

@@ -6,8 +6,8 @@ internal import Bytes
 ///
 /// Concurrent calls share a transaction: a commit waits for the disk once, for one claim or for many.
 ///
-/// The store of second claims does not check which store is the keeper, because another store keeps the first claims
-/// (`SecondClaim`).
+/// With `isSecond`, the store makes second claims (`SecondClaim`). It then does not check which store is the keeper, because the
+/// keeper is a Redis.
 final class PostgreSQLReplayStore: ReplayStore {
     private typealias Answer = OnceValue<Result<ClaimOutcome, StoreError>>
 
@@ -129,7 +129,8 @@ final class PostgreSQLReplayStore: ReplayStore {
             let findings = try await take(calls)
             let isUnknown = findings.contains { if case .unknownHistory = $0 { true } else { false } }
             guard isUnknown, let now = calls.map(\.now).max() else { return findings }
-            // Renew the history: this records a loss, unless the server is known to have all claims. Then judge the calls again.
+            // Update the recorded identity. This records a loss, unless the server is known to have all claims. Then judge the
+            // calls again.
             try await failover.renew(database.pool, at: now)
             return try await take(calls)
         } catch {

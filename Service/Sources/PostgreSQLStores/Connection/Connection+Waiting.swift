@@ -7,8 +7,8 @@ extension Connection {
     /// The time that a cancelled statement has to end.
     private static var grace: Duration { .milliseconds(500) }
 
-    /// Waits for the socket. At the deadline, or when the caller no longer waits, it cancels the statement. It closes the
-    /// connection if the server does not react.
+    /// Waits for the socket. Cancels the statement at the deadline, or when the caller no longer waits, and closes the connection
+    /// if the server does not react.
     ///
     /// A connection to another machine is closed at once: libpq sends the cancel key without TLS, and anyone who reads the key
     /// can cancel every later statement of the connection. The server's own deadline ends the statement.

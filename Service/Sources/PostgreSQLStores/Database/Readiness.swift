@@ -20,7 +20,7 @@ public struct PostgreSQLUse: Sendable, Hashable {
     public let failedConnects: UInt64
     /// Calls that had no answer within the deadline, since the start.
     public let timeouts: UInt64
-    /// Failovers that this process has met: newer timelines of the primary.
+    /// Failovers since the start: this process found a primary on a newer timeline.
     public let failovers: UInt64
     /// The number of replay claims, estimated from the size of their tables and including expired ones; nil: PostgreSQL does not
     /// keep them, or the size is unknown.

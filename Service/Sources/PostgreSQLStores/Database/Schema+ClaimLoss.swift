@@ -5,9 +5,9 @@ extension Schema {
     /// `note_claim_loss` records a loss. It covers the dates around three clock readings: the last recorded one, the present one of
     /// this node and the present one of the server.
     ///
-    /// If the server's clock fell back, its later readings were wrong. Then the runs (times without a gap between readings) that
-    /// end later than now are lost too, and `purged_to` goes back. The tables of claims that expire more than `ClaimTable.reach`
-    /// seconds from now are freed, and their dates are lost. The next sweep empties them.
+    /// If the server's clock fell back, its later readings were wrong. Then the loss also covers the runs (times without a gap
+    /// between readings) that end later than now, and `purged_to` is set back. Tables of claims that expire more than
+    /// `ClaimTable.reach` seconds from now are freed, and the loss covers the dates of their claims. The next sweep empties them.
     ///
     /// - Parameters:
     ///   - lease: the seconds by which each of the three intervals ends later, because nodes may have used another keeper for that

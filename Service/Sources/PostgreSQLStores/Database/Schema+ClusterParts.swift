@@ -1,10 +1,11 @@
 internal import AuthService
 
-/// The unclaimed end for a partition of a Redis Cluster, if its server is replaced while the id of the claims' history stays.
-/// `SecondClaim` explains why no request is accepted twice.
+/// The unclaimed end (`SecondClaim`) for a partition of a Redis Cluster whose server was replaced. The id of the claims' history
+/// stays the same. `SecondClaim` explains why no request is accepted twice.
 extension Schema {
     static let clusterParts = [
-        // Until `unbound_until`, a node may claim by a reading of the clock that it took after it asked for the masters.
+        // Until `unbound_until`, there is no unclaimed end: a node of the previous version may make claims with a reading of the
+        // clock that it took after it asked which servers are masters.
         "ALTER TABLE claim_keeper ADD COLUMN unbound_until bigint NOT NULL DEFAULT 0",
         // A node of the previous version may be running. If no node ever renewed the lease and no device exists, no node made a
         // claim.
@@ -65,9 +66,10 @@ extension Schema {
 
     /// A function by which nodes read the id and renew the lease.
     ///
-    /// `marked` is on the primary's disk before the node gets it, so no crash can remove it from the row in which a later id is
-    /// set. If the node's clock and the server's differ too much, the node makes no claims. It must not raise the mark, which
-    /// never decreases again. It must not record the server's start either, because the server's clock may be behind.
+    /// The node gets a reading of the clock as `marked`. The column `mark` has at least this value on the primary's disk by then,
+    /// so a crash cannot lose it before the row gets a later id. If the node's clock and the server's differ too much, the node
+    /// makes no claims, and its call does not raise `mark`, which never decreases. The call does not record the server's start
+    /// either, because the server's clock may be behind.
     static func readingKeeper(as name: String) -> String {
         """
         CREATE FUNCTION \(name)(

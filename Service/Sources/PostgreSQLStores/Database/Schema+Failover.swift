@@ -27,14 +27,14 @@ extension Schema {
             AND split_part(former, ':', 2) COLLATE "C" < split_part(present, ':', 2) COLLATE "C"
         $$
         """,
-        // Renews the claims' history for a node that made the claims `made` on earlier timelines, up to `timeline`. The former
-        // primary acknowledged the commit of each claim. Returns the outcome:
+        // Updates the recorded identity of the server, for a node that made the claims `made` on earlier timelines, up to
+        // `timeline`. The former primary acknowledged the commit of each claim. Returns the outcome:
         //
-        // - `kept`: this node is the first to meet a promoted replica, and found its claims there. The other nodes have the time
+        // - `kept`: this node is the first to use a promoted replica, and found its claims there. The other nodes have the time
         //   of a lease to look for their claims, and no request is judged until then.
         // - `missing`: the server lacks at least one of these claims, so all claims are treated as lost.
-        // - `lost`: the recorded identity changed in another way. There was another loss. Or this node cannot exclude one, because
-        //   it has no live claim from the former primary's timeline to look for. Or another store became the keeper, which is no
+        // - `lost`: the identity changed in another way. Claims may be lost: this node cannot exclude a loss if, for example, it
+        //   has no live claim from the former primary's timeline to look for. Or another store became the keeper, which is no
         //   loss.
         // - `clock`: the node's clock is too far from the server's, by `number` seconds. Nothing changed.
         // - null: the identity did not change. If the server's clock fell back, a loss was recorded.
@@ -77,6 +77,6 @@ extension Schema {
         """,
     ]
 
-    /// Makes the commit wait for the replica, also if nothing changed. Every database user may call this function.
+    /// Makes the commit wait for the replica, also if nothing changed. Every database user may call `pg_logical_emit_message`.
     private static let waiting = "PERFORM pg_logical_emit_message(TRUE, 'synheart-auth', '');\n    "
 }

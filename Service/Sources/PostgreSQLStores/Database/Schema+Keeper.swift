@@ -12,8 +12,8 @@ extension Schema {
 
     /// A loss of all claims.
     ///
-    /// It refuses the dates since the clock's last jump, because the readings since then may turn out to be wrong. It also sets
-    /// `purged_to`, because the expired claims are gone too: they must not seem free if the clock steps back.
+    /// The dates since the clock's last jump are refused, because the readings since then may turn out to be wrong. `purged_to`
+    /// is set too, because the expired claims are also lost: if the clock steps back, their requests must be refused.
     static let totalLosses = [
         noteClaimLoss(
             lease: keeperLease, noting: notingKeeper,

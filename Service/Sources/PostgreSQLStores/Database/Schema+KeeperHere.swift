@@ -1,13 +1,13 @@
 internal import AuthService
 
-/// PostgreSQL becomes the keeper in place of a Redis: only dates up to the unclaimed end are refused. `SecondClaim` explains why
-/// no request is accepted twice.
+/// PostgreSQL becomes the keeper in place of a Redis, and refuses only the dates up to the unclaimed end. `SecondClaim` explains
+/// the unclaimed end, and why no request is accepted twice.
 extension Schema {
     static let keeperHere = [
         // This statement is the first, because calls that make claims lock this table before `claim_keeper`. The columns hold the
         // first and the last date that are refused, whatever the app's future window is. Null: they refuse no date.
         "ALTER TABLE claim_history ADD COLUMN closed_from bigint, ADD COLUMN closed_to bigint",
-        // Since `unbroken_since`, no gap between two renewals of the lease was longer than a lease.
+        // Since `unbroken_since`, no gap between two renewals of the lease was longer than `ClaimHistory.lease`.
         "ALTER TABLE claim_keeper ADD COLUMN unbroken_since bigint NOT NULL DEFAULT 0",
         // Gaps were not recorded until now, so `unbroken_since` is the present. If no node ever renewed the lease and no device
         // exists, no claim was made.
@@ -29,16 +29,17 @@ extension Schema {
           EXECUTE FUNCTION break_claim_keeper()
         """,
         // The caller passes the `unclaimed_end` of `lock_claim_keeper`, before the row gets the new id. Returns whether it
-        // recorded the loss. If not, the first call under the new id records the whole interval. This function must not record
-        // the whole interval: a commit may take long, and nodes use the Redis until the commit and for a lease after it. The
-        // unclaimed end stays correct, because no node gets a later mark meanwhile.
+        // recorded the loss. If not, the first call under the new id records the loss with its whole interval
+        // (`note_claim_loss`). This function must not record the whole interval: a commit may take long, and nodes use the Redis
+        // until the commit and for a lease after it. The unclaimed end stays correct, because no node gets a later mark
+        // meanwhile.
         //
         // If the server's clock jumped ahead, `claim_history` has no run that reaches the clock's new time: no node's clock agrees
         // with it, so no node sweeps. This function must not record a reading of such a clock: the loss that is found when the
         // clock is corrected would begin at the run before the jump.
         //
-        // No claim in this database is lost, so the runs in `claim_history` stay. Its `keeper` stays too: a later loss takes the
-        // leases at the Redis into account.
+        // No claim in this database is lost, so the runs in `claim_history` stay. Its column `keeper` stays too, so that a later
+        // loss also covers the time in which nodes could still use the Redis.
         """
         CREATE FUNCTION keep_claims_here(named text, unclaimed_end bigint) RETURNS boolean LANGUAGE plpgsql AS $$
         DECLARE
@@ -81,14 +82,15 @@ extension Schema {
     /// An `IF` whose condition holds if this database may lack second claims.
     static let mayLackSecondClaims = "IF claim_identity() NOT IN (history.identity, \(identityElsewhere)) THEN"
 
-    /// The current version of a function that makes claims. Unlike the earlier version, it refuses the closed dates too.
+    /// The current version of a function that makes claims. Unlike the earlier version, it also refuses the dates from
+    /// `closed_from` to `closed_to`.
     ///
     /// - Parameters:
     ///   - name: its name.
     ///   - tag: its last parameter.
     ///   - lacks: SQL that ends with an `IF` whose condition holds if this database may lack claims.
     ///   - repeating: statements for a call whose claims an earlier call with the same tag made.
-    ///   - judging: statements that run before any other call is judged.
+    ///   - judging: statements for every other call, which run before it is judged.
     static func taking(
         _ name: String, tag: String, if lacks: String, repeating: String = "", judging: String = ""
     ) -> String {

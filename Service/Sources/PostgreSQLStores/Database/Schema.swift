@@ -3,7 +3,8 @@ enum Schema {
     /// A step from one version of the tables to the next.
     struct Migration: Sendable {
         /// The oldest version of this software that works with the tables after this step. Nodes of two adjacent versions run
-        /// side by side. So a step that the previous version cannot work with is released one version after the code that can.
+        /// side by side. So if version n cannot work with the tables after a step, version n + 1 gets the code that can, and
+        /// version n + 2 gets the step.
         let oldest: Int64
         let statements: [String]
     }

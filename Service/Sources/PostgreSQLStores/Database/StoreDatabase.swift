@@ -11,7 +11,7 @@ final class StoreDatabase: Sendable {
     let observer: (any StoreObserver)?
     /// The service keys on which changes depend.
     private struct Keys: Sendable {
-        /// Changes are refused unless this key seals; nil: no condition.
+        /// Changes are refused unless this is the service key that seals new values; nil: no condition.
         var command: ServiceKeyCheck?
         /// Sealed writes are refused unless this is one of the database's service keys; nil: no condition.
         var service: ServiceKeyCheck?
@@ -69,7 +69,8 @@ final class StoreDatabase: Sendable {
         }
     }
 
-    /// Makes the commit of a transaction that changed nothing wait for the replicas. Every database user may call this function.
+    /// Makes the commit of a transaction that changed nothing wait for the replicas. Every database user may call
+    /// `pg_logical_emit_message`.
     private static let replicate = Statement(
         """
         SELECT pg_logical_emit_message(TRUE, 'synheart-auth', '') WHERE pg_current_xact_id_if_assigned() IS NULL
@@ -78,7 +79,7 @@ final class StoreDatabase: Sendable {
     /// Appends every committed event to the chain of the audit log.
     func chainAll() async throws(StoreError) { try await chainer.chainAll() }
 
-    /// Refuses later changes unless this is the sealing key. Each transaction checks this.
+    /// Refuses later changes unless `key` is the service key that seals new values. Each transaction checks the key.
     func allowWrites(whileSealing key: ServiceKeyCheck) { keys.withLock { $0.command = key } }
 
     /// Refuses later sealed writes unless the database lists this key as a service key.

@@ -17,7 +17,7 @@ final class Sweeper: Sendable {
     private let size = Locked<Int64?>(nil)
     private let keepsClaims: Bool
     private let isLossless: Bool
-    /// Whether the last round did not sweep claims, because the server is a promoted replica on which nodes must first look for
+    /// Whether the last sweep skipped the claims, because the server is a promoted replica on which nodes must first look for
     /// their claims.
     private let isLeft = Locked(false)
 

@@ -41,7 +41,8 @@ enum DeviceListing {
         if let before = query.registeredBefore { require({ "registered_at < \($0)" }, .time(before)) }
         if let after = query.after {
             let (time, id) = query.order == .newest ? ("<", ">") : (">", "<")
-            // The index scan starts at the first comparison. The other one skips devices of that second that an earlier page had.
+            // The index scan starts at the first comparison. The other comparison skips the devices of that second that earlier
+            // pages had.
             require({ "registered_at \(time)= \($0)" }, .time(after.registeredAt))
             let number = parameters.count
             require({ "(registered_at \(time) $\(number) OR device_id \(id) \($0))" }, .uuid(after.deviceID))

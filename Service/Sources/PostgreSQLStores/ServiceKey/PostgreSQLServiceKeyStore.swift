@@ -60,7 +60,7 @@ struct PostgreSQLServiceKeyStore: ServiceKeyStore {
         }
     }
 
-    /// Throws unless this key seals. The key cannot change until the transaction ends.
+    /// Throws unless `key` is the service key that seals new values. It stays that key until the transaction ends.
     static func check(_ key: ServiceKeyCheck, seals connection: isolated Connection) throws(StoreError) {
         guard try held(connection).first == key.text else { throw ServiceKeyCheck.rotatedMeanwhile }
     }

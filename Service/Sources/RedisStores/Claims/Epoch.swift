@@ -3,11 +3,11 @@ internal import AuthService
 internal import Bytes
 internal import RESP
 
-/// A time in which a partition has lost no claims.
+/// A period in which a partition of the keys in Redis has lost no claims.
 ///
-/// Redis keeps the epoch in a hash beside the claims. The claim script compares the epoch's id in the same step. The hash holds
-/// the run id, the replication id and the number of evicted keys. If they show that claims may be lost, the next epoch begins, and
-/// requests dated around the recorded clock readings are refused (protocol, *Loss of history*).
+/// Redis keeps the epoch in a hash beside the claims. The claim script compares the epoch's id and makes the claims in one atomic
+/// step. The hash holds the run id, the replication id and the number of evicted keys. If they show that claims may be lost, the
+/// next epoch begins, and requests dated around the recorded clock readings are refused (protocol, *Loss of history*).
 struct Epoch: Sendable, Hashable {
     /// The latest date of a lost claim that PostgreSQL may lack. It shortens the first losses of an epoch (`losses`): their
     /// requests are refused up to this date, and requests with later dates are looked up in PostgreSQL.
@@ -28,7 +28,7 @@ struct Epoch: Sendable, Hashable {
     }
 
     let id: String
-    /// The readings of the clock around which claims were lost, or stretches of them.
+    /// The clock readings around which claims were lost. Each range is a single reading, or a stretch of readings without a gap.
     private let losses: [ClosedRange<Int64>]
     private let unclaimedEnd: UnclaimedEnd?
     /// The history with the dates whose requests are refused.
@@ -39,8 +39,8 @@ struct Epoch: Sendable, Hashable {
     /// An epoch that began after losses.
     ///
     /// - Parameters:
-    ///   - losses: the readings of the clock around which claims were lost, or stretches of them. Any node may have made the lost
-    ///     claims by its own clock, until its lease ended.
+    ///   - losses: the clock readings around which claims were lost. Each range is a single reading, or a stretch of readings
+    ///     without a gap. Any node may have made lost claims by its own clock, until its lease ended.
     ///   - unclaimedEnd: the latest date of a lost claim that PostgreSQL may lack; nil: PostgreSQL may lack any of the lost
     ///     claims.
     init(id: String, losses: [ClosedRange<Int64>], unclaimedEnd: UnclaimedEnd? = nil) {

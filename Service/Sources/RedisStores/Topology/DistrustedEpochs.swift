@@ -19,7 +19,8 @@ struct DistrustedEpochs: Sendable {
     /// When this node last saw the move or the evicting policy; nil: the epoch is trusted.
     subscript(partition: Int) -> ContinuousClock.Instant? { seen[partition] }
 
-    /// The epoch has ended, if it began before this instant.
+    /// Trusts the partition again, because it has no epoch from before `instant` any more. Does nothing if the cause was seen
+    /// again since.
     mutating func ended(_ partition: Int, seen instant: ContinuousClock.Instant) {
         if seen[partition] == instant { seen[partition] = nil }
     }

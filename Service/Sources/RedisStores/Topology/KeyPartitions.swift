@@ -10,7 +10,7 @@ struct KeyPartitions: Sendable {
     struct Keys: Sendable {
         let prefix: String
         let epoch: String
-        /// The key with the id of the claims' history under which nodes use the server now.
+        /// The key whose value is the id of the claims' history of the nodes that currently use the server.
         let holder: String
         let claims: String
         let challenges: String

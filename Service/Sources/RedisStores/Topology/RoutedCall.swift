@@ -15,7 +15,7 @@ struct RoutedCall: Sendable {
         case refuse(StoreError, Consequence?)
     }
 
-    /// What else follows from an error. In each case a round must begin.
+    /// What the router must do after an error, in addition to a new round of checks.
     enum Consequence: Sendable, Hashable {
         /// The partition loses its route. In a Cluster, the server is still the owner of its other slots.
         case dropRoute

@@ -4,7 +4,8 @@ internal import RESP
 
 /// Records which deployment uses a server.
 extension Router {
-    /// The seconds for which a server is treated as in use after a node's last round. A starting node waits longer.
+    /// The seconds for which a server is treated as in use after a node's last round. A starting node watches the keeper's lease
+    /// for longer before it takes over.
     private static let holdTime = 8
 
     /// Names a new id of the claims' history, unless nodes of another PostgreSQL database use a server. Otherwise the two
@@ -29,8 +30,8 @@ extension Router {
         return try await keeper.renew(history)
     }
 
-    /// Records the history that this node uses, at each server that this round confirmed. Only `renew` reads the record, so a write
-    /// that fails changes nothing here.
+    /// Records the history that this node uses, at each server that this round confirmed. Only `renew` reads the record, so the
+    /// round neither waits for the writes nor fails with them.
     func hold(_ placement: Placement, _ round: Table.Round) {
         for (partition, session) in table.withLock({ $0.firstPartitions(placement, round) }) {
             guard let id = round.routes[partition]?.history?.text else { continue }

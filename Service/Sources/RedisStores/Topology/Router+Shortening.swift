@@ -7,8 +7,9 @@ extension Router {
     /// Shortens the refused interval of an epoch that just began under a new id.
     ///
     /// This needs two facts. First, no lost claim was made under the new id: only this process knew the id before, so only this
-    /// epoch has it. Second, no lost claim was made under a later id: PostgreSQL still names this id after the epoch began. A
-    /// process that was paused here finds a later id, or an epoch of a later id in Redis.
+    /// epoch has it. Second, no lost claim was made under a later id: PostgreSQL still names this id after the epoch began. If
+    /// this process was paused while another one named a later id, PostgreSQL has the later id, or Redis has its epoch. Then
+    /// nothing is shortened.
     ///
     /// In a Cluster, partitions get the same id one after the other. So a partition may have lost claims of the same id, and
     /// `shortenParts` applies.

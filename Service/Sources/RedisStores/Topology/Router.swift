@@ -33,7 +33,7 @@ final class Router: Sendable {
     let clock: any ServiceClock
     let logger: Logger
     let table: Locked<Table>
-    /// The partitions of each server that the present round found to have lost claims.
+    /// The number of partitions of each server that the present round found to have lost claims.
     let losses = Locked<[RedisURL.Endpoint: Int]>([:])
     private let (wakes, wake) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
 

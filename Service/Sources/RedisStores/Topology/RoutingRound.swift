@@ -150,8 +150,8 @@ enum EpochAnswer: Sendable, Hashable {
     case lacksID
     /// Another node uses a newer timeline of PostgreSQL.
     case newerTimeline(Int64)
-    /// Redis has another timeline, and the node's timeline would replace it. The node must settle its PostgreSQL, and then call the
-    /// script again with this time.
+    /// Redis has another timeline, and the node's timeline would replace it. The node must first make its PostgreSQL give no
+    /// unclaimed end for a while (`Router.settle`), and then call the script again with this time.
     case unsettledTimeline(at: Int64)
 
     /// Reads the script's reply; nil if the epoch in Redis is damaged.

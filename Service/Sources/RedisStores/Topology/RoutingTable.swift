@@ -92,8 +92,8 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
     ///
     /// - Parameter current: the current history of claims.
     /// - Returns: also the reading of PostgreSQL's clock that decides which claims are second claims. This node took the reading
-    ///   before it asked for the masters. If the server was replaced since, the node may claim there only until the lease of that
-    ///   time ends (`SecondClaim`).
+    ///   before it asked for the masters. If the server was replaced since, the node may make claims there only until the lease
+    ///   from before the replacement ends (`SecondClaim`).
     /// - Throws: the reason if no session may be used now.
     func route(
         _ partition: Int, _ current: ClaimHistoryID?, at now: ContinuousClock.Instant
@@ -148,7 +148,7 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
         for partition in partitions { routes[partition] = nil }
     }
 
-    /// The epoch of a distrusted partition has ended, if it began before `seen`.
+    /// A distrusted partition has no epoch from before `seen` any more. A round must look up the present one.
     mutating func endedEpoch(of partition: Int, seen: ContinuousClock.Instant) {
         distrusted.ended(partition, seen: seen)
         routes[partition]?.epoch = nil

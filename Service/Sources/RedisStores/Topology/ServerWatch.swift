@@ -8,7 +8,8 @@ internal import AuthService
 /// partition, repeatedly, for as long as earlier claims may be live.
 struct ServerWatch: Sendable {
     let runID: String
-    /// The smallest observed lead of the server's clock over the monotonic time since `base`. Measured anew after each gain.
+    /// The smallest observed lead of the server's clock over the monotonic time since `base`. It is measured anew each time the
+    /// clock has gained more than `tolerance`.
     private var leastLead: Duration?
     private var base: ContinuousClock.Instant?
     /// The time until which the clock may be wrong.

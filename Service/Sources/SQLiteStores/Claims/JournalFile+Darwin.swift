@@ -10,7 +10,8 @@
             return fcntl(descriptor, F_FULLFSYNC)
         }
 
-        // On Darwin, the lock query of fcntl(2) also sees locks of flock(2), so the lock itself is the mark.
+        // Would set the mark of a running service. On Darwin, the lock query of fcntl(2) also sees locks of flock(2),
+        // so the lock itself is the mark.
         static func setMark(_ descriptor: Int32, _ kind: Int32) {}
 
         static func isMarked(_ descriptor: Int32) -> Bool {

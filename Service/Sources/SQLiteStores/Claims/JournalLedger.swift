@@ -129,7 +129,8 @@ struct JournalLedger {
         case .steady: break
         case .ahead:
             (recordedReading, latestKept) = (.min, nil)
-            // If the clock stepped soon after a restore, the history now has the loss of the restore again. Record it.
+            // If the clock stepped soon after a restore, `history.read` added the loss of the restore a second time, around
+            // `now`. Record it.
             if history.restoredAt == now { recordHistory(now, monotonic) }
         case .wrong(let wrong): recover(from: wrong, now: now, monotonic)
         }
@@ -181,8 +182,8 @@ struct JournalLedger {
         (isDirty, wakesMaintenance) = (true, true)
     }
 
-    /// Records the losses and the purged expiry. Recovery adds up all recorded losses, and uses the last purged expiry. The purged
-    /// expiry comes last: without it, a segment lacks some of its first records.
+    /// Records the losses and the purged expiry. Recovery adds up all recorded losses, and uses the last purged expiry. The
+    /// record of the purged expiry comes last: a segment that has it has all its first records.
     private mutating func writeHistory() {
         for interval in history.loss.intervals { segment.append(.loss(interval)) }
         segment.append(.purged(to: history.purgedTo, restoredAt: history.restoredAt))

@@ -1,6 +1,6 @@
 internal import AuthService
 
-/// The journal state that the database stores, to detect a missing, outdated or foreign journal.
+/// The journal state that the database stores, to detect a journal that is missing, outdated, or of another database.
 struct JournalNote: Sendable, Hashable {
     /// The newest segment in use, and the number of its bytes on the disk.
     var sequence: UInt64
@@ -11,7 +11,8 @@ struct JournalNote: Sendable, Hashable {
     var loss: HistoryLoss
 
     private static let version = "2"
-    /// How long a note is valid by the clock, in seconds. Then the next note is due.
+    /// How far `clock` is ahead of the service's clock when a note is made, in seconds. Once the service's clock has
+    /// passed `clock`, the next note is due.
     static let life: Int64 = 60
 
     init(sequence: UInt64, length: Int, clock: Int64, loss: HistoryLoss) {

@@ -54,8 +54,8 @@ final class JournalState: Sendable {
         /// Whether a sync failed. Its data may never reach the disk even if later syncs succeed, because the system no longer
         /// marks it as dirty.
         var hasLostWrites = false
-        /// Whether the files are at their paths, and the second of the monotonic clock at the last check. Once they were
-        /// elsewhere, `place` stays so: another service may have made claims, which the next start detects.
+        /// Whether the files are at their paths, and the second of the monotonic clock at the last check. Once a check found them
+        /// elsewhere, `place` stays `elsewhere`: another service may have made claims, which the next start detects.
         var place = FileIdentity.Place.here
         var lookedUpAt = Int64.min
 

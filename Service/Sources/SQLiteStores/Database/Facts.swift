@@ -50,8 +50,8 @@ extension StoreDatabase {
     /// Notes that the rows were moved.
     func noteMove(to place: String) throws(StoreOpenError) { try writeNow { try Self.set(Self.moved, to: place, $0) } }
 
-    /// Removes the note about the move. Claims that the other engine has made meanwhile are not here. So this makes the note
-    /// about the journal unreadable, and the next start treats the journal as lost.
+    /// Removes the note about the move. The journal next to this file lacks the claims that the other engine has made meanwhile.
+    /// So this makes the note about the journal unreadable, and the next start treats the journal as lost.
     ///
     /// - Returns: false if the rows were not moved.
     func undoMove() async throws(StoreError) -> Bool {

@@ -118,8 +118,8 @@ extension JournalNote {
         isOfRestore ? UInt64(clamping: now) << 20 : sequence &+ 1
     }
 
-    /// The reading of the clock at the first start after a restore, from the number of the segment; nil if there was no restore or
-    /// no start since.
+    /// The reading of the clock at the first start after a restore, which `nextSequence` put into the segment's number; nil if
+    /// there was no restore or no start since.
     var restoredAt: Int64? { isOfRestore || sequence >> 20 == 0 ? nil : Int64(sequence >> 20) }
 }
 

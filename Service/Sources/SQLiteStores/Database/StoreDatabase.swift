@@ -11,7 +11,7 @@ final class StoreDatabase: Sendable {
     private let file: FileIdentity?
     private let deadline: Duration
     private let observer: (any StoreObserver)?
-    /// Changes are refused unless this key seals; nil: no condition.
+    /// Changes are refused unless this is the service key that seals new values; nil: no condition.
     private let sealingKey = Locked<ServiceKeyCheck?>(nil)
     let externalChanges: ExternalChanges
     var path: String { pool.path }
@@ -96,7 +96,7 @@ final class StoreDatabase: Sendable {
     /// Whether the file that was opened is still at its path.
     var place: FileIdentity.Place { file?.place(path) ?? .unknown }
 
-    /// From now on, changes are refused unless this key seals. Each transaction checks this.
+    /// Refuses later changes unless `key` is the service key that seals new values. Each transaction checks the key.
     func allowWrites(whileSealing key: ServiceKeyCheck) { sealingKey.withLock { $0 = key } }
 
     /// A number that changes when another process commits. Commits of this process do not change it, because they all use the

@@ -56,7 +56,7 @@ struct SQLiteServiceKeyStore: ServiceKeyStore {
         }
     }
 
-    /// Throws unless this key seals.
+    /// Throws unless `key` is the service key that seals new values.
     static func check(_ key: ServiceKeyCheck, seals database: Database) throws {
         guard try text(database)?.split(separator: " ").first.map({ String($0) }) == key.text else {
             throw ServiceKeyCheck.rotatedMeanwhile

@@ -2,8 +2,8 @@ internal import AuthContract
 internal import AuthService
 
 extension StoresUnderTest {
-    /// Makes claims for a request, which is dated now unless `timestamp` is given. All calls name one device, because the same
-    /// claim always comes with the same device.
+    /// Makes claims for a request, which is dated now unless `timestamp` is given. All calls name one device: no caller makes the
+    /// same claim for two devices.
     func claim(
         _ claims: [ReplayClaim], timestamp: UnixTime? = nil, expiresAt: UnixTime? = nil, now: UnixTime? = nil,
         tag: ClaimTag? = nil
@@ -14,7 +14,7 @@ extension StoresUnderTest {
             now: now ?? self.now, futureWindow: 60, tag: tag)
     }
 
-    /// Whether the store holds a tag.
+    /// Whether the store says that the tag was taken within the last minute.
     func holds(_ tag: ClaimTag, now: UnixTime? = nil) async throws -> Bool {
         try await replay.holds(tag, of: Samples.device, now: now ?? self.now)
     }

@@ -156,7 +156,7 @@ struct GoogleUnderTest {
         IntegrityCaller(app: try AppID(app), serviceAccount: GoogleStandIn.account(tokensAt: service.url))
     }
 
-    /// Asks for each package until one has a verdict.
+    /// Asks Google about each package until one has a verdict.
     func decode(for packages: [String], _ token: String? = nil) async throws -> DecodeResult {
         DecodeResult(await providers.decode(try token ?? google.token(), packages: packages, for: try caller()))
     }

@@ -522,7 +522,7 @@ import Testing
                 let refused = try await put(admin, ["https://api.example.com", audience])
                 #expect(refused.status == 400 && refused.text.contains("an audience"), "\(refused.text)")
             }
-            // Audiences that a credential for all apps added stay. A credential for some apps may remove them.
+            // A credential for some apps may keep or remove the audiences that a credential for all apps added.
             #expect(try await put(bound, ["com.example.second", "https://api.example.com"]).status == 200)
             var second = TestServer.record
             second["app_id"] = "com.example.second"
@@ -598,7 +598,7 @@ import Testing
         }
     }
 
-    /// An Android app whose record names this list and this token endpoint.
+    /// The record of an Android app with this list of revoked keys and this token endpoint.
     private static func record(list: String?, tokens: String?) -> JSONValue {
         let account: JSONValue =
             tokens.map { ["client_email": "a@example.com", "private_key": "key", "token_uri": .string($0)] } ?? .null
@@ -640,7 +640,7 @@ import Testing
                 #expect(answer.status == 403 && answer.code == "FORBIDDEN", "\(record) \(answer.text)")
                 #expect(answer.json["message"]?.string?.contains("for all apps") == true)
             }
-            // Sources that a credential for all apps set stay, even if the record is sent back with masked secrets.
+            // A credential for some apps may send the record back with masked secrets: the sources stay as they were.
             var masked = try await server.administer("GET", "/apps/com.example.play", bound).json
             masked["name"] = "renamed"
             #expect(try await put(bound, .object(masked)).status == 200)
@@ -651,7 +651,7 @@ import Testing
                 let answer = try await put(bound, Self.record(list: list, tokens: tokens))
                 #expect(answer.status == 200, "\(answer.text)")
             }
-            // A removed source is treated as new. A credential for all apps may name any source.
+            // A removed source is new when it is named again, so only a credential for all apps may name it.
             #expect(try await put(bound, Self.record(list: list, tokens: tokens)).status == 403)
             #expect(try await put(operators, Self.record(list: "/etc/other.json", tokens: proxy)).status == 200)
         }

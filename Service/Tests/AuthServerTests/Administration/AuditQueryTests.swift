@@ -150,8 +150,8 @@ extension MemoryStores {
             let end = try #require(try await server.stores.link(at: nil)?.sequence) + AdminRoute.searchedEvents + 1
             await server.stores.skip(to: end)
             let path = "app_id=\(TestServer.appID)&code=device.revoked&before=\(end + 1)"
-            // Of the events before the searched ones, only the other app's event is dated at `since` or later. So no further page
-            // can have an event of this app.
+            // Of the events that the next pages would search, only the other app's event is dated at `since` or later. So no
+            // further page can have an event of this app.
             #expect(try await Self.page("\(path)&since=\(since)", server, viewer).next == nil)
             #expect(try await Self.page("\(path)&since=\(start)", server, viewer).next != nil)
             #expect(try await Self.page(path, server, viewer).next != nil)
@@ -160,7 +160,7 @@ extension MemoryStores {
         }
     }
 
-    /// Counts searches by code. The first search waits until the test gives `answer` a value.
+    /// Counts the running searches for codes. The first search waits until the test gives `answer` a value.
     private final class Searches: Sendable {
         let asked = OnceValue<Bool>()
         let answer = OnceValue<Bool>()

@@ -47,7 +47,7 @@ import Testing
             #expect(try await server.administer("POST", path + "/reject", caller).status == 200)
             let late = try await server.administer("POST", path + "/approve", caller, [("If-Match", seen)])
             #expect(late.code == "PRECONDITION_FAILED", "\(late.text)")
-            // Without a version, the device's state decides.
+            // Without `If-Match`, only the device's state decides whether the call is refused.
             #expect(try await server.administer("POST", path + "/approve", caller).code == "CONFLICT")
         }
     }

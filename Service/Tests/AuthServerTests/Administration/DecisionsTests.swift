@@ -36,7 +36,7 @@ import Testing
             try await server.administer("GET", "/apps/\(app)/devices/\(id)", credential).json
         }
 
-        /// The number of events of a device.
+        /// The number of audit events of a device.
         func events(_ id: String) async throws -> Int {
             try await server.all.audit.events(
                 app: AppID(app), device: DeviceID(id), before: nil, limit: 100

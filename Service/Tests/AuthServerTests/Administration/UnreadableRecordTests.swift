@@ -5,7 +5,8 @@ import Testing
 
 @testable import AuthServer
 
-/// If a record is damaged or has a newer version, the service refuses requests of its app only.
+/// Records and signing keys that cannot be read: a node that can read others stays ready, and names the unreadable
+/// ones.
 @Suite struct UnreadableRecordTests {
     private static let damaged = "com.example.damaged"
 

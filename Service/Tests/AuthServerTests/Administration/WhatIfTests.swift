@@ -5,7 +5,7 @@ import Testing
 
 @testable import AuthServer
 
-/// The admin API judges the devices of an app under another record.
+/// The admin API reports what another record would decide about the devices of an app.
 @Suite struct WhatIfCallTests {
     private static func call(
         _ server: TestServer, _ credential: String, _ change: (inout JSONObject) -> Void = { _ in },
@@ -41,7 +41,7 @@ import Testing
                 cursor = page.json["next_cursor"] ?? .null
             } while !cursor.isNull
             #expect(counts == [2, 1])
-            // A revoked device is not judged, and not counted.
+            // The report does not include revoked devices.
             let revoked = try #require(try await server.service.administration.list(DeviceQuery(limit: 1)).first)
             try await server.service.administration.revoke(
                 revoked.deviceID, of: revoked.appID, reason: nil, actor: "test")

@@ -104,7 +104,7 @@ import Testing
         }
     }
 
-    /// One phone of many behind an address sends everything that is possible without a valid signature.
+    /// One of many phones that share an address sends every request that it can make without a valid signature.
     @Test func `a client that always fails makes no request of a neighbour fail`() async throws {
         var protection = ProtectionSettings()
         let few = Rate(burst: 2, perMinute: 1)
@@ -136,7 +136,7 @@ import Testing
         }
     }
 
-    /// A flood from one app leaves room for other apps, and the app is accepted again when its claims expire.
+    /// The limit keeps room for the claims of other apps. Requests of the app are accepted again once its claims have expired.
     @Test func `an app holds at most its share of live claims`() async throws {
         var protection = ProtectionSettings()
         protection.claimsOfOneApp = 6

@@ -11,7 +11,7 @@ import Testing
         try ConfigurationFile(path: name, contents: Array(text.utf8))
     }
 
-    /// The key of the error that this throws.
+    /// The configuration key that the error of `body` names; nil if `body` throws no error.
     private func refusedKey(_ body: () throws -> Void) -> String? {
         do {
             try body()

@@ -35,7 +35,8 @@ import Testing
             Case("server: {other_origins: ['https://a.example', 'http://auth.internal:8080']}") {
                 try $0.otherOrigins == [RequestOrigin("https://a.example"), RequestOrigin("http://auth.internal:8080")]
             }
-        // TLSTests covers the use and the reload of these files. Here, one file is refused without the other of its pair.
+        // TLSTests covers the use and the reload of these files. Here, the certificate is refused without the key, and the key
+        // without the certificate.
         case .tlsCertificate: Case("server: {tls_certificate: a.pem}") { _ in false }
         case .tlsKey: Case("server: {tls_key: b.pem}") { _ in false }
         case .trustedProxies:

@@ -5,8 +5,8 @@ import Testing
 
 @testable import AuthServer
 
-/// The memory budget of all bodies: large bodies beyond it are refused, small ones never. Each body releases its share however
-/// its request ends.
+/// The memory budget of all bodies: large bodies beyond it are refused, small ones never. Each body releases its part of the
+/// budget, however its request ends.
 @Suite struct BodyBudgetTests {
     private static let large = 60_000
 
@@ -50,7 +50,7 @@ import Testing
         try await TestServer.with(settings: Self.narrow) { server in
             let device = try await TestDevice.register(at: server)
             #expect(try await Self.whole(server).status == 400)
-            // Running requests keep their share, and release it with their response.
+            // Running requests keep their part of the budget, and release it with their response.
             let first = try await Self.partly(server, finishing: true) {
                 let second = try await Self.partly(server, finishing: true) {
                     let refused = try #require(try await Self.becomes(503, server))
@@ -76,8 +76,9 @@ import Testing
     ) async throws -> Int? {
         try await RawConnection.with(port: server.publicPort) { connection in
             try await connection.send(Array(announced.utf8) + spaces(50_000))
-            // Waits until the server has read this body, or another large body could take its room. The event loops serve their
-            // connections in turn: once these requests are answered, everything that was sent before them has been read.
+            // Waits until the server has read this body. Otherwise another large body could take the budget first. The event
+            // loops serve their connections in turn: once these requests are answered, everything that was sent before them has
+            // been read.
             for _ in 0..<20 { _ = try await server.send("GET", Route.status.rawValue, [], body: []) }
             try await body()
             guard finishing else { return nil }
@@ -136,8 +137,8 @@ import Testing
                     let body = Array(chunked.utf8) + Self.spaces(50_000) + Array("\r\nnot a size\r\n".utf8)
                     #expect(try await RawConnection.exchange(port: port, body).status == 400)
                 case .noRoom:
-                    // Both requests finish, so that the next round has the whole budget. If their connections were closed instead,
-                    // the server would release their share with a delay.
+                    // Both requests finish, so that the next round has the whole budget. If their connections were closed
+                    // instead, the server would release their part of the budget with a delay.
                     let first = try await Self.partly(server, finishing: true) {
                         let second = try await Self.partly(server, finishing: true) {
                             try await Self.expect(503, server)

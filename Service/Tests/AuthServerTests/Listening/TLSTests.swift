@@ -80,7 +80,7 @@ import X509
             #expect(try await get("/openapi.json", host: "evil.example", first).status == 400)
             let metrics = try await get("/metrics", host: "10.0.0.1", first)
             #expect(metrics.text.contains("\nsynheart_tls_certificate_expiry_timestamp_seconds "))
-            // A reload uses new files.
+            // After a reload, the server uses the new content of the files.
             let second = try client(trusting: try writeCertificate())
             try server.server.apply(settings)
             #expect(try await get("/healthz", host: "localhost", second).status == 200)

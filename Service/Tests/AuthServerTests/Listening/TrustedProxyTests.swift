@@ -8,7 +8,7 @@ import Testing
 
 @testable import AuthServer
 
-/// The addresses that may name the client that a request came from.
+/// Only peers with the address of a trusted proxy may name the client of a request.
 @Suite struct TrustedProxyTests {
     @Test(arguments: [
         // No trusted proxy: the client itself wrote the header.
@@ -93,7 +93,7 @@ import Testing
             for _ in 0..<10 { #expect(try await server.post(.challenge, body, headers).status == 200) }
             let refused = try await server.post(.challenge, body, headers)
             #expect(refused.status == 429)
-            // A named client has its own bucket.
+            // A client that the header names has its own rate limit.
             #expect(try await server.post(.challenge, body, [("X-Forwarded-For", "198.51.100.9")]).status == 200)
             for _ in 0..<5 {
                 #expect(try await server.administer("GET", "/apps", "sya_00_wrong", headers).status == 401)
@@ -102,8 +102,8 @@ import Testing
                 try await server.stores.events(app: nil, device: nil, before: nil, limit: 100).map(\.event.detail)
                     .filter { $0["event"] == "proxy_names_no_client" }
             }
-            // A header that names only trusted proxies names no client. So the peer's bucket applies, and the event has the peer's
-            // address.
+            // A header that names only trusted proxies names no client. So the rate limit of the peer applies, and the event has
+            // the peer's address.
             for last in 1...3 {
                 let claimed = try await server.post(.challenge, body, [("X-Forwarded-For", "10.1.0.\(last)")])
                 #expect(claimed.status == 429)

@@ -17,7 +17,7 @@ import Testing
     private func logged() throws -> Set<Message> {
         let call =
             #/\blogger\.(trace|debug|info|notice|warning|error|critical|log)\((?:\s*level:[^,]+,)?\s*(?:"([^"\\]*)")?/#
-            // With the default rules there is no boundary within `opening.logger` (Unicode TR 29).
+            // With the default rules, `\b` finds no word boundary within `opening.logger` (Unicode TR 29).
             .wordBoundaryKind(.simple)
         var found: Set<Message> = []
         for module in [

@@ -9,7 +9,8 @@ import Testing
 
 @testable import AuthServer
 
-/// One line a request: its outcome, app and device, but no device id, signature, body or proof.
+/// One line for each request: its outcome, its app and the hash of its device, but no device id, signature, body or
+/// proof.
 @Suite("The request log") struct RequestLogTests {
     @Test("every kind of request is one line without secrets") func oneLine() async throws {
         let lines = LogLines()

@@ -1,10 +1,10 @@
 import StrictJSON
 
-/// Validates an example against its schema. Knows some keywords of JSON Schema 2020-12, and ignores others, such as `maxLength`.
+/// Validates an example against its schema. Checks some keywords of JSON Schema 2020-12, and ignores others, such as `maxLength`.
 struct SchemaCheck {
     let schemas: JSONObject
 
-    /// The faults of a value, each with its place.
+    /// The faults of a value, each with the place at which it was found.
     func failures(of value: JSONValue, in schema: JSONValue, at place: String) -> [String] {
         guard let schema = schema.object else { return [] }
         var failures: [String] = []

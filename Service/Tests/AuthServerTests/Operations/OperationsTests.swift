@@ -223,7 +223,7 @@ import Testing
                 "synheart_key_age_seconds_count 2", #"synheart_key_age_seconds_bucket{le="86400"} 2"#,
                 // The replay is refused, and its request time is not recorded as a clock offset.
                 #"synheart_clock_offset_seconds_count{direction="ahead"} 2"#,
-                // The replay, the request to `/verify`, and the second lookup for the answer to the first request.
+                // Hits: the replay, the request to `/verify`, and a second lookup for the answer to the first request.
                 #"synheart_cache_lookups_total{cache="devices",result="hit"} 3"#,
                 #"synheart_cache_lookups_total{cache="apps",result="miss"} 1"#,
                 // Events: the app, the device, the credential, and the first two signing keys, which the readiness check

@@ -143,7 +143,7 @@ import Testing
                     while pages.forms.withLock({ $0 }) == 0 { await Task.yield() }
                     let refused = try await send(server, "POST", "/console", fields, body: "a=1")
                     #expect(refused.status == 429 && refused.text == "a page: another form")
-                    // A form without a session needs no place, so it is answered meanwhile.
+                    // Forms without a session are not limited to one at a time, so this form is answered.
                     #expect(try await send(server, "POST", "/console", [Self.form], body: "a=1").status == 200)
                     guard let rest else { return }
                     try await connection.send(rest)

@@ -79,7 +79,7 @@
                 }
             }
             #expect(pauses.withLock { $0 } == [.seconds(10), .seconds(10), .seconds(10)])
-            // The second time, the service did not answer.
+            // The service did not answer the second of three checks, so there are only two datagrams.
             #expect(socket.received() == ["WATCHDOG=1", "WATCHDOG=1"])
         }
 

@@ -27,7 +27,7 @@ import Testing
         #expect(try await server.service.apps.change(.init(.init(.object(record))), actor: "test"))
     }
 
-    /// The identity of an answer: nil unless each of its headers occurs once.
+    /// The values of the four identity headers of an answer; nil unless each header occurs exactly once.
     private func identity(_ response: RawResponse) -> [String]? {
         let values = ["App", "Device", "Platform", "Assurance"].map { response.values("X-Synheart-Verified-\($0)") }
         return values.allSatisfy { $0.count == 1 } ? values.flatMap { $0 } : nil

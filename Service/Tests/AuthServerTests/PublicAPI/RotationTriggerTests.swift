@@ -6,7 +6,7 @@ import Testing
 
 @testable import AuthServer
 
-/// Each reason to rotate, over HTTP: how the device is told, which requests are still accepted, and that a rotation ends the
+/// Each reason to rotate, over HTTP: how the device learns of it, which requests are still accepted, and that a rotation ends the
 /// demand.
 @Suite struct RotationTriggerTests {
     private static let day: Int64 = 86_400
@@ -29,7 +29,7 @@ import Testing
         let service = try await server.credential(.service, apps: [TestServer.appID])
         let verdict = try await server.post(
             .verify, device.question(at: server.clock.now), [("Authorization", "Bearer \(service)")])
-        // The other service's response has no rotate header: the device must rotate, not the service.
+        // The answer to `/verify` has no rotate header: it goes to the other service, and the device must rotate.
         #expect(verdict.values("X-Synheart-Rotate").isEmpty)
         return Met(
             mustRotate: status.json["must_rotate"]?.bool ?? false, told: status.values("X-Synheart-Rotate"),
@@ -172,7 +172,7 @@ import Testing
                 try await change(server, keys: ["compromise": .object(policy)])
                 let status = try await device.send(.status, to: server)
                 #expect(status.values("X-Synheart-Rotate") == ["required; by=\(now + sooner); reason=compromise"])
-                // The operator sees the device's demand.
+                // The admin API shows the sooner time too.
                 let shown = try await server.administer(
                     "GET", "/apps/\(TestServer.appID)/devices/\(device.id)", try await server.credential(.admin))
                 #expect(shown.json["must_rotate_by"]?.string == (now + sooner).iso8601)

@@ -11,7 +11,7 @@ import Verification
 
 @testable import AuthServer
 
-/// A clock that the test sets. It begins at the machine's time, by which the tests' certificates are dated.
+/// A clock that the test sets. It begins at the machine's time, because the tests' certificates are valid at that time.
 final class TestClock: ServiceClock {
     private let time = Locked(SystemClock().now)
 

@@ -7,7 +7,7 @@ import StrictJSON
 
 /// A collector of OTLP/HTTP that keeps the received spans.
 final class TestCollector: TraceExporter.Transport {
-    /// A span, as parsed by the collector.
+    /// A span that the collector received.
     struct Span {
         let json: JSONValue
 
@@ -66,7 +66,7 @@ final class TestCollector: TraceExporter.Transport {
 }
 
 extension TraceExporter {
-    /// Sends the waiting spans, as at the end of the service.
+    /// Sends the waiting spans, as the service does when it stops.
     func stop() async {
         await Task {
             withUnsafeCurrentTask { $0?.cancel() }

@@ -82,7 +82,7 @@ struct BackupSample {
         let summary = try BackupReader.read(
             key: key,
             from: { count in
-                // Files may return fewer bytes than requested.
+                // A read of a file may return fewer bytes than requested.
                 let piece = left.prefix(min(count, 50_000))
                 left = left.dropFirst(piece.count)
                 return Array(piece)
@@ -91,7 +91,7 @@ struct BackupSample {
         return (summary, rows)
     }
 
-    /// Why a backup is refused; nil if it is read. Any other error counts as `notABackup`.
+    /// Why a backup is refused; nil if it is read. Any other error is returned as `notABackup`.
     static func refusal(_ bytes: [UInt8], key: ServiceKey) -> BackupError? {
         do {
             _ = try read(bytes, key: key)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import AuthService
 
-/// The history in a minimal store, compared with a model that knows the true time and every claim that was ever taken.
+/// `ClaimHistory` in a minimal store, compared with a model that has the true time and every claim that was ever taken.
 ///
 /// Clocks jump and fall back, claims are purged, the machine loses power, and all claims are lost. A request is accepted only if
 /// every claim that may have been taken for it is known. It is refused only if an incident was recent, or near the request's date.
@@ -224,7 +224,7 @@ struct ClaimHistoryModelTests {
             }
             pass([0, 1, 30, 700].randomElement(using: &numbers) ?? 0)
             happen("the store starts over")
-            // A restore with a clock before the backup is refused, so this clock is corrected first.
+            // A restore is refused if the clock is before the time of the backup, so the clock is corrected first.
             if wall < backup.until - 60 { setError(0) }
             store.restore(backup, now: wall, monotonic: monotonic)
             (restored, lostCount) = ((trueTime, [wall], wall - monotonic), accepted.count)

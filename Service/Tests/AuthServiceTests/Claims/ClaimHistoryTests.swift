@@ -8,7 +8,7 @@ struct ClaimHistoryTests {
     private var history = ClaimHistory()
     private let year: Int64 = 31_536_000
 
-    /// The history's refusal of a request with this date; nil: it can be judged.
+    /// The history's refusal of a request with this date; nil: the history does not refuse it.
     private func refusal(
         _ date: Int64, at now: Int64? = nil, window: Int64 = 60, in other: ClaimHistory? = nil
     ) -> ClaimOutcome? {
@@ -44,7 +44,7 @@ struct ClaimHistoryTests {
         _ window: Int64, _ last: Int64
     ) {
         history.loseAll(around: UnixTime(10_000))
-        // The claims of dates before 9340 have expired and are gone too. If the clock falls back, these dates must be refused.
+        // The claims of dates before 9340 had expired. They are lost too, so these dates are refused even if the clock falls back.
         #expect(refusal(9339, window: window) == .expired)
         #expect(refusal(9340, window: window) == .historyLost(retryAfter: last - 9340 + 1))
         #expect(refusal(last, window: window) == .historyLost(retryAfter: 1))
@@ -143,7 +143,7 @@ struct ClaimHistoryTests {
             _ = history.read(wall, monotonic: monotonic)
         }
         history.purged(to: UnixTime(10_590 + 660))
-        // The records of the first wrong reading are deleted with the claims.
+        // After the restart, the records of the first wrong reading are missing: they were deleted with the claims.
         var again = ClaimHistory(loss: history.loss)
         again.resume(history.clock)
         again.recall(purgedTo: history.purgedTo)
@@ -229,8 +229,8 @@ struct ClaimHistoryTests {
         var lost = history.startingOver(after: [], now: 11_801, monotonic: 0, isRestored: false)
         #expect(refusal(10_000, at: 10_100, in: lost) == .expired)
         _ = lost.read(11_102, monotonic: 1)
-        // The clock's fall refuses the dates before those that the loss itself refuses. In `far`, the loss refuses much later
-        // dates, so the fall refuses all dates that may have been accepted: those up to 300 s ahead.
+        // The fall adds a refusal of the dates before those that the loss refuses. In `far`, the loss refuses only much later
+        // dates, so the fall's refusal covers all dates that may have been accepted: up to 300 s ahead.
         for date: Int64 in [10_443, 11_140] { #expect(refusal(date, at: 11_102, in: lost) != nil, "\(date)") }
         var far = history.startingOver(after: [], now: 51_801, monotonic: 0, isRestored: false)
         _ = far.read(11_102, monotonic: 1)
@@ -316,7 +316,7 @@ struct ClaimHistoryTests {
         #expect(again.restoredAt == 10_000)
     }
 
-    /// Unlike the loss of a restore, another loss is bounded by known readings.
+    /// The readings around a restore are unknown, so a step repeats its loss. The readings around any other loss are known.
     @Test mutating func `a step repeats no other loss`() {
         _ = history.read(10_000, monotonic: 0)
         history.lose(around: [10_000], isWhole: true)

@@ -12,7 +12,7 @@ struct SecondClaimTests {
         #expect(SecondClaim.unclaimedEnd(mark: .max) == .max)
     }
 
-    /// The latest date is that of a claim made at the last moment of the node's lease.
+    /// The latest date is that of a request which the node accepts at the last moment of its lease.
     @Test func `after the settling time, everything that a node without second claims accepted is dated in the past`() {
         let latest = ClaimHistory.lease + ClaimHistory.clockTolerance + SignaturePolicy.maximumFutureWindow
         #expect(latest < SecondClaim.settling)
@@ -37,7 +37,8 @@ struct SecondClaimTests {
                 loss.retryAfter(timestamp: timestamp, futureWindow: window) != nil
             }
             let isCovered = isRefused(refused, window) || lookedUp.contains(timestamp)
-            // A date that only a wider window reaches may be neither refused nor looked up, if the end does not shorten its interval.
+            // Only dates that this window refuses must be covered. A date that only a wider window reaches is looked up only if
+            // `end` shortens its interval.
             if isRefused(whole, window) { #expect(isCovered, "\(date)") }
             if date <= end { #expect(isRefused(refused, window) == isRefused(whole, window), "\(date)") }
             if isCovered { #expect(isRefused(whole, 300), "\(date)") }

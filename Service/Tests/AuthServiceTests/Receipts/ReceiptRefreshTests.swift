@@ -13,7 +13,7 @@ import Verification
 
 @testable import AuthService
 
-/// The background job against stores in memory and a scripted Apple.
+/// The background job that refreshes receipts, with stores in memory and scripted answers of Apple.
 @Suite(.timeLimit(.minutes(15))) struct ReceiptRefreshTests {
     private static let start = UnixTime(1_795_262_400)
 

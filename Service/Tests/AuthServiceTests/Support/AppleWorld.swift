@@ -11,7 +11,7 @@ struct AppleWorld {
     let authority: AppleAuthority
     /// The app, as attestations name it.
     var app = AppleApp(appID: "\(World.team).\(World.appID)")
-    /// The system of phones created later. A system before version 27 appends no extension map.
+    /// The operating system of the phones. Before version 27, it appends no extension map.
     var system = AppleSystem.iOS("27.0.1")
     /// The record's member `ios`, which `change` keeps.
     let members: [String: JSONValue]

@@ -39,7 +39,7 @@ struct World {
         random = SeededRandom(seed: seed)
         stores = MemoryStores(clock: clock)
         var settings = ProtectionSettings()
-        // Rate limits that only a few tests check are lifted.
+        // Only a few tests check these rate limits. For the others, they are too high to matter.
         settings.device = Rate(burst: 1_000_000, perMinute: 1_000_000)
         settings.rereads = Rate(burst: 1_000_000, perMinute: 1_000_000)
         settings.failedSignatures = Rate(burst: 1_000_000, perMinute: 1_000_000)

@@ -7,7 +7,7 @@
 
 /* Starts counting. The process dies at the crash point with this number, counted from 0. With a negative number it never dies. */
 void crash_points_arm(long at);
-/* A crash point: counts it, and kills the process if it is the one. */
+/* Counts a crash point, and kills the process if this is the point at which it must die. */
 void crash_point(void);
 /* Stops counting, and returns the number of points. */
 long crash_points_disarm(void);

@@ -16,7 +16,7 @@ struct ClusterClient: Sendable {
     private let mostAhead: Int64
     private(set) var tally = LoadClient.Tally()
     /// The number of failed registrations, and of 503 or missing answers to other acts. Replays, and requests of revoked devices,
-    /// do not count.
+    /// are not included.
     private(set) var unanswered = 0
 
     private static let maximumDevices = 30
@@ -28,7 +28,7 @@ struct ClusterClient: Sendable {
         random = SeededNumbers(seed: seed)
     }
 
-    /// Acts until `isOver`.
+    /// Performs random acts until `isOver` returns true.
     mutating func run(_ nodes: [RunningService], until isOver: @Sendable () -> Bool) async {
         while !isOver() {
             let before = unanswered
@@ -168,7 +168,7 @@ struct ClusterClient: Sendable {
         if answer?.code == "NONCE_REPLAY" { tally.refusedReplays += 1 }
     }
 
-    /// Uses a device whose revocation was acknowledged. The history judges whether it is refused in time.
+    /// Uses a device whose revocation was acknowledged. `History` checks whether the device is refused in time.
     private mutating func useRevoked(_ nodes: [RunningService]) async {
         guard
             let index = devices.indices.filter({ devices[$0].revocation == .acknowledged }).randomElement(
@@ -223,7 +223,7 @@ struct ClusterClient: Sendable {
 
     // MARK: After the faults
 
-    /// Checks that every node knows all acknowledged changes.
+    /// Checks that every node has all acknowledged changes.
     mutating func check(_ nodes: [RunningService]) async {
         for index in devices.indices {
             await settleRotation(index, nodes[0])

@@ -5,7 +5,7 @@ import ServiceTestHelpers
 import StrictJSON
 import Testing
 
-/// Two nodes under load while their stores, or the nodes themselves, fail. The test judges the history of all answers.
+/// Two nodes under load while their stores, or the nodes themselves, fail. The test checks the history of all answers.
 ///
 /// `CLUSTER_EVERY_FAULT=1` adds faults, and pauses a node for a minute.
 @Suite(.serialized) struct ClusterTests {
@@ -28,8 +28,8 @@ import Testing
         await cluster.judge(clients, nodes)
     }
 
-    /// After the loss, nodes at once accept requests that are dated far ahead. Some seconds later they also accept requests that
-    /// are dated now. The test waits for both, so that clients replay both kinds.
+    /// Right after the loss, nodes accept only requests that are dated far ahead. Some seconds later they also accept requests
+    /// that are dated now. The test waits for both, so that clients replay both kinds.
     @Test(arguments: hasTime ? [false, true] : [true])
     func `Redis is killed and comes back, with its data and without`(isEmpty: Bool) async throws {
         let cluster = try await Cluster(futureWindow: 60)
@@ -145,8 +145,8 @@ import Testing
             nodes[0].signal(SIGCONT)
             try await cluster.awaitAcceptance(by: nodes, within: Cluster.recovery)
         }
-        // Requests in the paused node's socket may have been sent before or after the acknowledged revocation. When it resumes,
-        // the node re-reads the row.
+        // Requests in the paused node's socket may have been sent before or after the acknowledged revocation. When the node
+        // resumes, it re-reads the row.
         await cluster.judge(clients, nodes)
     }
 

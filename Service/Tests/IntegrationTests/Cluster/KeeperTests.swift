@@ -11,7 +11,7 @@ import Testing
 @Suite(.serialized) struct KeeperTests {
     private static let hasTime = ProcessInfo.processInfo.environment["CLUSTER_EVERY_FAULT"] != nil
 
-    /// The longest time in which a node takes over from an unused keeper and waits for the end of the loss of history.
+    /// The longest time in which a node replaces a keeper that no node uses any more, and waits for the end of the loss of history.
     private static let takeover = Cluster.afterChange + .seconds(15)
 
     /// Three seconds: time for dozens of requests by each client.

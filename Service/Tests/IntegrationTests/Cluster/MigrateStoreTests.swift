@@ -71,7 +71,7 @@ import Testing
         let again = try await Binary.run(move)
         #expect(again.status == 2 && again.errors.contains("is in use"), "\(again.errors)")
 
-        // A service on the old file does not know phones that registered after the move. It would make them give up their identity.
+        // A service on the old file lacks the phones that registered after the move. It would make them give up their identity.
         for command in [["serve", "--port", "0", "--operations-port", "0"], ["apps", "list"]] {
             let refused = try await Binary.run(command + ["--database", database])
             #expect(refused.status == 2 && refused.errors.contains("were moved to PostgreSQL"), "\(refused.errors)")

@@ -19,7 +19,7 @@ import Testing
         try Data(example.output.utf8).write(to: folder.url.appendingPathComponent("app.json"))
         #expect(try await run("apps add --file app.json").status == 0)
         let service = try await RunningService(database: folder.path("synheart-auth.sqlite"))
-        // `docs/backend.md` uses port 8080, which another service on this machine may use.
+        // `docs/backend.md` uses port 8080. The test uses a free port, because port 8080 may be in use.
         let registered = try await run("device register --url \(service.publicURL)")
         #expect(registered.status == 0, "\(registered.errors)")
         let signed = try await run("device sign")

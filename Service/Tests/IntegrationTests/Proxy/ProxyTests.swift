@@ -102,7 +102,7 @@ import Testing
             let answer = try await proxy.send(foreign)
             #expect(answer.status == 401 && answer.code == "INVALID_SIGNATURE", "\(answer.text)")
         }
-        // The signature covers an empty body.
+        // The signature covers an empty body, so a request with a body is refused.
         var attached = try fixture.signed(body: [])
         attached.body = Array("x".utf8)
         #expect(try await proxy.send(attached).status == 401)
@@ -139,7 +139,7 @@ import Testing
         let connection = try #require(WireConnection(port: proxy.port))
         await connection.send(RunningProxy.bytes(large, framing: ["Content-Length: 4000001"], body: ""))
         #expect(await connection.answer()?.status == 413)
-        // Scheme 1 signs no digest, so bodies are not streamed.
+        // Scheme 1 signs no digest, so the proxy does not stream bodies, and `--body-limit` applies.
         #expect(try await proxy.send(fixture.signed(body: Array(body.prefix(1001)))).status == 413)
     }
 }

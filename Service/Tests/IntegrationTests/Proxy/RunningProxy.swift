@@ -4,7 +4,7 @@ import Foundation
 import StrictJSON
 import Testing
 
-/// What a proxy needs: a service with a registered device, and a recording backend. Tests start proxies on them.
+/// What a proxy needs: a service with a registered device, and a recording backend. Tests start proxies that use both.
 struct ProxyFixture: Sendable {
     let service: RunningService
     let backend: RecordingBackend

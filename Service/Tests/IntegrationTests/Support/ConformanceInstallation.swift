@@ -39,8 +39,8 @@ struct ConformanceInstallation: Sendable {
             environment: hasOrigin ? ["SYNHEART_AUTH_PUBLIC_ORIGIN": "http://127.0.0.1:\(port)"] : [:])
     }
 
-    /// Acts as a gateway and its backend: asks about the request as changed by `change`. If the answer is 200, answers as the
-    /// backend. Otherwise returns the refusal.
+    /// Acts as a gateway and its backend: changes the request with `change`, and asks the service about it. If the service
+    /// accepts it, answers as the backend. Otherwise returns the refusal.
     func gateway(
         asking change: @escaping @Sendable (ProxiedRequest) -> ProxiedRequest = { $0 }
     ) throws -> MeddlingProxy {

@@ -24,8 +24,8 @@ struct LoadClient: Sendable {
         var revocations = 0
         var accepted = 0
         var refusedReplays = 0
-        /// The number of answers with 503, except to registrations: on a busy machine the disk may be too slow. As without an
-        /// answer, the client does not know whether the operation took effect.
+        /// The number of answers with 503, except to registrations: on a busy machine the disk may be too slow. After 503, as
+        /// after no answer, the client does not know whether the operation took effect.
         var unavailable = 0
     }
 
@@ -57,8 +57,8 @@ struct LoadClient: Sendable {
 
     // MARK: While the service may die
 
-    /// Registers, rotates, revokes and signs until an answer is missing or a registration fails. Calls `onAnswer` for every other
-    /// operation.
+    /// Registers, rotates, revokes and signs until an answer is missing or a registration fails. Calls `onAnswer` after each
+    /// operation before that.
     mutating func run(_ service: RunningService, onAnswer: @Sendable () -> Void) async {
         while await step(service) { onAnswer() }
     }

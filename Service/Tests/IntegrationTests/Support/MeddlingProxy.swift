@@ -60,8 +60,8 @@ final class MeddlingProxy: Sendable {
         }
     }
 
-    /// Stops accepting connections. Only the first call does so. After it, the listening thread closes the descriptor, whose number
-    /// another file may then get.
+    /// Stops accepting connections. Later calls do nothing: after the first one, the listening thread closes the descriptor, and
+    /// another file may get its number.
     func close() {
         let wasClosed = isClosed.withLock { isClosed in
             defer { isClosed = true }

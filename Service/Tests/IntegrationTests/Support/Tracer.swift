@@ -32,7 +32,7 @@ final class Tracer: Sendable {
             guard !more.isEmpty else { return nil }
             said += String(decoding: more, as: UTF8.self)
         }
-        // The pipe has room for all later output of strace.
+        // The pipe is not read any more. It has room for all later output of strace.
     }
 
     /// Waits until strace ends, which it does with the traced process.

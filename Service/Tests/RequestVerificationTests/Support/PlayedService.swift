@@ -66,7 +66,7 @@ final class PlayedService: Sendable {
             do { try answer(next(question), context) } catch { context.close(promise: nil) }
         }
 
-        /// The body of a complete request; nil until then.
+        /// The body of a request; nil until the whole request has arrived.
         private static func body(in bytes: [UInt8]) -> [UInt8]? {
             guard let end = bytes.firstRange(of: Array("\r\n\r\n".utf8)) else { return nil }
             let lines = bytes[..<end.lowerBound].split(separator: UInt8(ascii: "\n")).map { line in

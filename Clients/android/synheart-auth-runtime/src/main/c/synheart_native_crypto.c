@@ -50,8 +50,8 @@ static const struct {
     {"deleteKey", "([B)I"},       {"secureStore", "([B[B[B)I"}, {"secureLoad", "([B[B)[B"},     {"secureDelete", "([B[B)I"},
 };
 
-/* Written by JNI_OnLoad before System.loadLibrary returns, and never again. `virtual_machine` is written last: a call that reads its
- * value also reads those of the others. */
+/* Written by JNI_OnLoad before System.loadLibrary returns, and never again. `virtual_machine` is written last: a call that sees it
+ * set also sees the class and the methods. */
 static JavaVM *virtual_machine;
 static jclass functions_class;
 static jmethodID methods[FUNCTIONS];
@@ -231,7 +231,7 @@ char *synheart_native_sign_bytes(const char *device_id, const uint8_t *data, int
     return is_text(device_id, &arguments[0]) && is_data(data, len, &arguments[1]) ? text_from(SIGN_BYTES, arguments, 2) : NULL;
 }
 
-/* Never NULL but for lack of memory. */
+/* Returns NULL only if memory runs out. */
 char *synheart_native_get_attestation(const char *device_id, const uint8_t *challenge_hash, intptr_t len) {
     struct octets arguments[2];
     int is_sound = is_text(device_id, &arguments[0]) && is_data(challenge_hash, len, &arguments[1]);

@@ -1,6 +1,6 @@
-/* Lets each call that the library makes to the JVM fail in turn, against a JVM of a few functions that checks what CheckJNI checks:
- * frames and threads are balanced, and only the calls that JNI allows are made while an exception is pending. Small enough for
- * valgrind to watch all of it.
+/* Makes each call of the library to the JVM fail in turn. The JVM is an imitation of a few functions. It checks what CheckJNI
+ * checks: frames and threads are balanced, and only the calls that JNI allows are made while an exception is pending. It is so
+ * small that valgrind can watch all of it.
  *
  *     faults LIBRARY */
 #include <dlfcn.h>
@@ -255,7 +255,7 @@ int main(int count, char **arguments) {
     faults += all_faults();
     pending = NULL;
 
-    /* Results that C cannot hold. */
+    /* Results that are no C string: null, and a text with a zero byte. */
     failing = 0;
     answer = NULL;
     CHECK(!generate_key("device"));

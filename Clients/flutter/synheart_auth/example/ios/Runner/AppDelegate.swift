@@ -8,7 +8,7 @@ import UIKit
     Self.register(with: engineBridge.pluginRegistry)
   }
 
-  /// Registers the plugins with an engine. A host that makes an engine itself calls this once for each engine.
+  /// Registers the plugins with an engine. An app that makes its own engines calls this once for each engine.
   static func register(with registry: any FlutterPluginRegistry) {
     GeneratedPluginRegistrant.register(with: registry)
   }

@@ -43,8 +43,8 @@ public class Configuration(
     /** Whether the client does the work of [DeviceAuth.maintain] in the background. After `KEY_EXPIRED` it always rotates. */
     public val rotatesAutomatically: Boolean = true,
     /**
-     * The signature scheme of the app's requests. A device that has signed under scheme 2 stays there: its service refuses scheme
-     * 1. No call can ask for another scheme.
+     * The signature scheme of the app's requests. A device that has once signed under scheme 2 keeps it, because the service then
+     * refuses scheme 1. No call can ask for another scheme.
      */
     public val scheme: SignatureScheme = SignatureScheme.ONE,
 ) {
@@ -60,7 +60,7 @@ public class Configuration(
     internal val storageCalls = BlockingCalls(sleeper)
     internal val launch = Launch(clock)
 
-    /** Equal values make configurations equal. Parts are compared by identity, unless their creator lists better values. */
+    /** Configurations with equal lists are equal. Here the parts are compared by identity. `AndroidConfiguration` sets another list. */
     internal var values: List<Any?> = listOf(
         origin, keyStore, storage, attestation, clock, transport, random, sleeper, logger, this.origins, this.aliases, deviceLocalId,
         rotatesAutomatically, scheme,

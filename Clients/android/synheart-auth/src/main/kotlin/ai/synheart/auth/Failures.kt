@@ -61,7 +61,7 @@ internal sealed interface Code {
     val recovery: Recovery
 }
 
-/** The client's own codes, with the remedy and the recovery that is left to the host after it. */
+/** The client's own codes, each with the client's remedy, and the recovery that is left to the app if the remedy fails. */
 internal enum class OwnCode(override val remedy: Remedy, override val recovery: Recovery, val message: String) : Code {
     NETWORK_ERROR(Remedy.BACK_OFF, Recovery.RETRY, "The auth service could not be asked."),
     CHALLENGE_EXPIRED(Remedy.NEW_CHALLENGE, Recovery.RETRY, "The challenge expired."),
@@ -155,7 +155,7 @@ internal enum class Situation(val code: Code, val remedy: Remedy, val recovery: 
     /** The key store is locked or busy. */
     KEY_STORE_UNAVAILABLE(OwnCode.KEYSTORE_ERROR, Remedy.NONE, Recovery.RETRY),
 
-    /** The key store gave its first suspicious answer about a key. The next one is believed after a pause, if the canaries work. */
+    /** The key store answered once as if the key were lost. A second such answer is believed after a pause, if its canaries work. */
     KEY_SUSPECTED(OwnCode.KEYSTORE_ERROR, Remedy.NONE, Recovery.RETRY),
 
     // The record cannot be read, locked or written now, cannot be decoded, is of a newer version, or belongs to another auth service.
@@ -226,7 +226,7 @@ internal fun SynheartAuthException.afterRequest(mayHaveHappened: Boolean): Synhe
     else -> exception(failure.copy(mayHaveHappened = mayHaveHappened)).also { it.stackTrace = stackTrace }
 }
 
-/** The class of each code: the contract for facades in other languages. */
+/** Makes the exception of the code's class. Facades in other languages rely on this mapping of codes to classes. */
 private fun exception(failure: Failure): SynheartAuthException = when (failure.code) {
     is ServiceCode -> ServerError(failure)
     OwnCode.NETWORK_ERROR -> NetworkError(failure)

@@ -81,7 +81,7 @@ public class SynheartAuth(private var configuration: Configuration? = null) : De
         try {
             identity.context.existingRegistration(identity.context.ledger.load()) != null
         } catch (error: SynheartAuthException) {
-            // A suspicion changes nothing: the device counts as registered.
+            // A first sign that the key is lost (`isSuspicion`) changes nothing: the device is still registered.
             if (error.isSuspicion) true else throw error
         }
     }

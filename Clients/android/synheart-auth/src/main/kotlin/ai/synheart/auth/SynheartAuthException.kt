@@ -2,7 +2,7 @@ package ai.synheart.auth
 
 import kotlin.time.Duration
 
-/** What the host can do about an error. */
+/** What the app can do about an error. */
 public enum class Recovery(
     /** The name on platform channels. */
     public val wire: String,
@@ -22,7 +22,7 @@ public enum class Recovery(
     /** Call `rotateKey`. */
     ROTATE("rotate"),
 
-    /** Call `resetDeviceIdentity`, if the host agrees, then `registerDevice`. */
+    /** Call `resetDeviceIdentity`, if the app agrees to lose the identity, then `registerDevice`. */
     RESET("reset"),
 
     /** Ask the user to correct the device's clock: the client does not learn an offset that large. */
@@ -38,7 +38,7 @@ public sealed class SynheartAuthException(internal val failure: Failure) : Excep
     /** The stable code, such as `NETWORK_ERROR`. */
     public val code: String get() = failure.code.text
 
-    /** What the host can do. */
+    /** What the app can do. */
     public val recovery: Recovery get() = failure.recovery
 
     /** Whether the same call may succeed later. */
@@ -118,7 +118,7 @@ public sealed class SynheartAuthException(internal val failure: Failure) : Excep
         failure: Failure,
         /** The state before; null if the error came through a platform channel. */
         public val from: IdentityState? = null,
-        /** The state that could not be reached; null as [from]. */
+        /** The state that could not be reached; null if [from] is null. */
         public val to: IdentityState? = null,
     ) : SynheartAuthException(failure)
 

@@ -121,7 +121,7 @@ public class UrlConnectionTransport internal constructor(
             connection.readTimeout = timeout
             connection.instanceFollowRedirects = false
             connection.useCaches = false
-            // Android would request gzip and hide it. The limit is for the bytes on the wire.
+            // Otherwise Android requests gzip and decodes the body itself. `maximumAnswer` limits the bytes on the wire.
             connection.setRequestProperty("Accept-Encoding", "identity")
             for ((name, value) in request.headers) connection.addRequestProperty(name, value)
             if (request.method in WITHOUT_BODY) return

@@ -79,7 +79,7 @@ public data class KeyRotation(
     public val effectiveAt: Long,
 )
 
-/** The host's reason for giving up an identity (RFC-AUTH-MOBILE-0001 section 9.3). */
+/** The app's reason for giving up an identity (RFC-AUTH-MOBILE-0001 section 9.3). */
 public enum class ResetReason(
     /** The name in records and on platform channels. */
     public val wire: String,
@@ -108,7 +108,7 @@ public enum class SignatureScheme(
 
 /** A short-lived token that names the device: a JWT of type `synheart-device+jwt`. */
 public class DeviceToken(
-    /** The JWT, a secret: until it expires, its holder passes for the device, unless the backend checks a signature too. */
+    /** The JWT, a secret: until it expires, any holder can act as the device, unless the backend also checks a signature. */
     public val token: String,
     /** The remaining life. */
     public val remaining: Duration,

@@ -41,7 +41,7 @@ class BackendVerdictTest {
     @Test
     fun `a repeated verdict that the service confirms is an error`() =
         afterInterruptedRotation({ if (it == 1) service.device(appId, runBlocking { client.getDeviceId(appId) }!!, "revoke") }) { send ->
-            // The service's answer is valid, not the backend's.
+            // The client believes the service's answer, not the backend's.
             expect<SynheartAuthException.DeviceRevoked>(Recovery.RESET) { send() }
             assertEquals(1, count(World.STATUS))
         }

@@ -16,7 +16,7 @@ import org.junit.Assert.assertEquals
 import org.junit.Assert.assertTrue
 import org.junit.Test
 
-/** A caller is cancelled, or the client is closed, at each call to the outside: where a coroutine can be suspended. */
+/** A caller is cancelled, or the client is closed, at each external call: at the places where a coroutine can be suspended. */
 class CancellationTest {
     private class Operation(
         val name: String, val isRegistered: Boolean, val prepare: suspend World.() -> Unit = {}, val run: suspend World.(SynheartAuth) -> Any?,
@@ -95,7 +95,7 @@ class CancellationTest {
         } catch (error: SynheartAuthException) {
             assertEquals(Recovery.RETRY, error.recovery)
         }
-        // A running write takes effect.
+        // Wait for a write that is still running: it takes effect although the client is closed.
         while (!outside.isQuiet) delay(1)
     }
 

@@ -43,7 +43,7 @@ class EarlierIdentityTest {
             val second = async { client.deviceToken(appId) }
             new.arrived.await()
             old.released.complete(Unit)
-            // The refusal must not make the host reset the new identity.
+            // The refusal must not make the app reset the new identity.
             val refused = first.await().exceptionOrNull() as SynheartAuthException.NetworkError
             assertEquals(Recovery.RETRY, refused.recovery)
             // The end of the old request does not end the new one, which a third caller joins.

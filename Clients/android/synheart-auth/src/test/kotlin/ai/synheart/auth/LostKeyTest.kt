@@ -69,7 +69,7 @@ class LostKeyTest {
         expectWorking()
     }
 
-    /** The first answer about a pending key is not believed, either. */
+    /** The client gets the first answer that the pending key is lost, and does not believe it. Then two seconds pass. */
     private fun World.suspectNextKey() {
         expect<KeystoreError>(Recovery.RETRY) { client.rotateKey(appId) }
         passTwoSeconds()

@@ -14,7 +14,7 @@ import org.junit.Assert.assertNotEquals
 import org.junit.Assert.assertTrue
 import org.junit.Test
 
-/** Signing, sending and tokens, against the real service and a backend that asks it. */
+/** Signing, sending and tokens, against the real service and a backend that has the service verify its requests. */
 class SendTest {
     /** A backend at another origin: it has the service verify each request. */
     private class Backend(private val world: World) {
@@ -115,7 +115,7 @@ class SendTest {
             assertEquals(status, backend.client.send(appId, HttpRequest("GET", "${backend.origin}/v1/x")).status)
             assertEquals(IdentityState.REGISTERED, client.state(appId))
         }
-        // A backend must not move the clock either, which is right for the auth service: the refusal is the answer.
+        // A backend must not change the clock offset, which the auth service accepts. `send` returns the backend's refusal.
         phone.network = { request, send ->
             if (request.url.startsWith(backend.origin)) refusal(401, "CLOCK_SKEW", serverTime = 1_000_000_000) else network(request, send)
         }
@@ -231,7 +231,7 @@ class SendTest {
             assertEquals(answer.status, send(scheme = SignatureScheme.TWO).status)
             assertEquals(SignatureScheme.ONE, record().schemeFloor)
         }
-        // An app's own error comes after the verification.
+        // A 404 without an error code is the backend's own answer, and comes after the verification succeeded.
         answer(World.STATUS, HttpResponse(404, emptyList(), ByteArray(0)))
         send(scheme = SignatureScheme.TWO)
         assertEquals(SignatureScheme.TWO, record().schemeFloor)

@@ -183,7 +183,7 @@ internal class SynheartAuthInterceptor(
         }
 
         private fun lost(last: IOException, signed: SignedRequest): TransportException {
-            // The last error may be that of OkHttp's own second attempt.
+            // `last` may be only `OnceGuard`'s refusal of OkHttp's own second attempt. `failure` is the error of the first attempt.
             val error = signed.failure ?: last
             replace(null, error)
             hasLostConnection = signed.isSent && !signed.isAnswered && error !is InterruptedIOException
@@ -248,7 +248,8 @@ internal object OnceGuard : Interceptor {
         val request = chain.request()
         val signed = request.tag(SignedRequest::class.java) ?: return chain.proceed(request)
         if (signed.url != request.url.toString()) throw IOException("a signed request follows no redirect")
-        // OkHttp tries again after other errors. After a stream that the server refused, it would do so until the deadline.
+        // OkHttp does not retry after a `ProtocolException`. After another error it would, and after a stream that the server
+        // refused it would retry until the deadline.
         if (signed.isSent) throw ProtocolException("a signed request is sent once")
         signed.isSent = true
         try {

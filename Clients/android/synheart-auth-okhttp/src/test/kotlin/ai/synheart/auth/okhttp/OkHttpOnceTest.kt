@@ -30,8 +30,8 @@ import org.junit.Test
 /** OkHttp's rules for sending a request again, on sockets: a signed request is on the wire once. */
 class OkHttpOnceTest {
     /**
-     * Connections to one server, with a pool of one. OkHttp has another route after a pooled connection failed, and after the first
-     * two other failures of a call.
+     * Connections to one server, with a pool of one. OkHttp has another route after a pooled connection failed, and after each of
+     * the first two new connections of a call that failed.
      */
     private class Sockets : Network {
         private var idle: Connection? = null

@@ -18,8 +18,8 @@ import android.os.SystemClock
 import android.util.Log
 
 /**
- * The choice of Google's proofs that the client sends. The app's policy on the service (`android.proof`) names the proofs that it
- * accepts. It refuses a wrong proof even if none is required.
+ * The choice of Google's proofs that the client sends. The app's policy on the service (`android.proof`) names the accepted proofs.
+ * The service refuses a wrong proof even if none is required.
  */
 public enum class AndroidProof(
     internal val usesPlayIntegrity: Boolean, internal val usesKeyAttestation: Boolean,
@@ -40,10 +40,10 @@ public enum class AndroidProof(
 
 /** The two kinds of Play Integrity requests. */
 public enum class IntegrityRequests {
-    /** Prepared once and then fast. The service opens the tokens at Google: it needs a service account. */
+    /** Fast after one preparation. Google decodes the tokens for the service, which needs a service account for that. */
     STANDARD,
 
-    /** Each request asks Google. The service can open the tokens with the keys of Play Console. */
+    /** Each request asks Google. The service can decode the tokens by itself, with the keys of Play Console. */
     CLASSIC,
 }
 

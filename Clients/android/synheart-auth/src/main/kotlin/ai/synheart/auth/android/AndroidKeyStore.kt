@@ -80,7 +80,7 @@ internal class AndroidKeyStore(
                 if (attempt < BUSY_ATTEMPTS) keystore.pause()
             }
         }
-        // Hardware that is only busy may make the key later.
+        // Prefer the failure of busy hardware: a later attempt may make the key.
         throw failures.firstOrNull { it.code == Code.UNAVAILABLE } ?: failures.last()
     }
 
@@ -131,9 +131,9 @@ internal class AndroidKeyStore(
     }
 
     /**
-     * Signs with the canary. If the canary is missing, invalidated or fails, makes a new one: nothing depends on it. A Keystore that
-     * is busy or absent makes none. If the old canary was missing or invalidated, the new one proves at once that the platform works.
-     * If the old canary failed otherwise, the platform failed. Then this check fails, and the next check decides.
+     * Signs with the canary. If the canary is missing, invalidated or fails, makes a new one: nothing depends on it. If the Keystore is
+     * busy or absent, no canary is made. If the old canary was missing or invalidated, the new one proves at once that the platform
+     * works. If the old canary failed otherwise, the platform failed. Then this check fails, and the next check decides.
      */
     override fun check(alias: String) {
         val failure = try {

@@ -52,7 +52,7 @@ internal class FileStorage(private val context: Context, private val earlier: En
 
     override fun tryLock(name: String, scope: String): Closeable? = withDirectory { it.tryLock("$name.$scope.lock") }
 
-    /** Reads the file's state without asking whether the device is unlocked: until then the file is not found. */
+    /** Does not ask whether the device is unlocked. Before the first unlock the file is not found, so the version is unknown. */
     override fun version(name: String): RecordVersion? = try {
         directory().version(file(name))
     } catch (_: StorageException) {

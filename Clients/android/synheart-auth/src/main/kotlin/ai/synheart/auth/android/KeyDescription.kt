@@ -36,7 +36,7 @@ internal class KeyDescription(val securityLevel: Int, val challenge: ByteArray) 
     private class Reader(private val bytes: ByteArray) {
         private var position = 0
 
-        /** The content of the next element; null if it is of another kind, or does not fit. */
+        /** The content of the next element; null if the element has another tag, or is longer than the rest of the bytes. */
         fun next(tag: Int): ByteArray? {
             if (byte() != tag) return null
             var length = byte() ?: return null

@@ -7,8 +7,8 @@ import java.security.KeyStore
 import java.security.cert.X509Certificate
 
 /**
- * The Android Keystore, call by call. Its answers do not prove that a key is lost: since version 12 look-ups report every failure
- * of the daemon as "not found", and in earlier versions `getKey` reports it while the daemon restarts.
+ * The calls of the Android Keystore. Its answers do not prove that a key is lost: since Android 12 look-ups report every failure
+ * of the daemon as "not found", and in earlier versions `getKey` finds no key while the daemon restarts.
  *
  * @param prefix the beginning of each name, so that two storages of one app do not share keys
  * @param pause waits between two attempts at busy hardware. The client calls the Keystore on a thread of its own

@@ -41,8 +41,8 @@ internal enum class KeystoreFault(
         private const val REQUIRES_UPGRADE = 17
 
         /**
-         * The meaning of a failure: from API 33 on by the numeric code and the platform's own retry policy, before by the message,
-         * since the class of the cause is hidden there.
+         * The meaning of a failure. From API 33 on, the numeric code and the platform's own retry policy decide. In earlier versions the
+         * class of the cause is hidden, so the message decides.
          */
         fun of(error: Throwable): KeystoreFault {
             if (error is KeyPermanentlyInvalidatedException) return FINAL

@@ -26,7 +26,7 @@ internal interface IntegrityTokens {
     suspend fun token(nonce: String): String
 }
 
-/** Classic requests: each asks Google, and the service can open the tokens with its own keys. */
+/** Classic requests: each asks Google, and the service can decode the tokens with its own keys. */
 internal class ClassicIntegrity(private val context: Context, private val cloudProjectNumber: Long?) : IntegrityTokens {
     override suspend fun token(nonce: String): String {
         if (nonce.length !in NONCE_LENGTHS) throw AttestationException(Code.REFUSED, "the nonce has ${nonce.length} characters")
@@ -134,12 +134,13 @@ private fun commonMeaning(code: Int): Code = when (code) {
     IntegrityErrorCode.NETWORK_ERROR, IntegrityErrorCode.TOO_MANY_REQUESTS, IntegrityErrorCode.GOOGLE_SERVER_UNAVAILABLE,
     IntegrityErrorCode.INTERNAL_ERROR,
     -> Code.UNAVAILABLE
-    // The device lacks something. Its user may update or sign in: PlayRemedy.
+    // The device lacks a part of Google Play, or an account. `PlayRemedy` says what its user can do.
     IntegrityErrorCode.PLAY_STORE_NOT_FOUND, IntegrityErrorCode.PLAY_STORE_ACCOUNT_NOT_FOUND, IntegrityErrorCode.PLAY_SERVICES_NOT_FOUND,
     IntegrityErrorCode.CANNOT_BIND_TO_SERVICE, IntegrityErrorCode.PLAY_STORE_VERSION_OUTDATED,
     IntegrityErrorCode.PLAY_SERVICES_VERSION_OUTDATED,
     -> Code.UNSUPPORTED
-    // The API is not enabled in Play Console, or the Play Store is old. A developer's mistake must not switch to the other proof.
+    // The API is not enabled in Play Console, or the Play Store is old. A developer's mistake must not make the client send the
+    // other proof.
     IntegrityErrorCode.API_NOT_AVAILABLE, IntegrityErrorCode.CLOUD_PROJECT_NUMBER_IS_INVALID -> Code.MISCONFIGURED
     // APP_NOT_INSTALLED and APP_UID_MISMATCH: something poses as the app.
     else -> Code.REFUSED

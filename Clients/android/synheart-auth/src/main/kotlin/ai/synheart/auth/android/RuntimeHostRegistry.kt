@@ -152,7 +152,7 @@ internal class RuntimeParts(
     fun signBytes(deviceId: String, message: ByteArray): ByteArray =
         keyCalls.run { rawSignature(keyStore.sign(alias(deviceId), message)).base64Url().toByteArray() }
 
-    /** `{"format":"play-integrity","blob":"<token>"}`, over the hash's base64url text as nonce; without a token [noAttestation]. */
+    /** `{"format":"play-integrity","blob":"<token>"}` with base64url(hash) as the token's nonce; [noAttestation] if there is no token. */
     fun attestation(deviceId: String, hash: ByteArray): ByteArray {
         if (hash.size != HASH) return noAttestation("the hash has not 32 bytes")
         val alias = alias(deviceId)

@@ -16,7 +16,7 @@ import kotlinx.coroutines.ExperimentalCoroutinesApi
 import kotlinx.coroutines.SupervisorJob
 import kotlinx.coroutines.launch
 
-/** A host's function threw `CancellationException` although nothing cancelled it, for example by a timeout of its own. */
+/** A function of the app threw `CancellationException` although nothing cancelled it, for example by a timeout of its own. */
 internal class ForeignCancellationException(cause: CancellationException) : Exception("cancelled by itself", cause)
 
 /**
@@ -30,7 +30,7 @@ internal val detached = CoroutineScope(SupervisorJob() + WORK)
 
 /**
  * The value of [body]; null once [limit] has passed. Then, and when the caller is cancelled, `body` is cancelled and not waited
- * for: a host's function may ignore its cancellation. [unclaimed] receives a value that comes too late.
+ * for: a function of the app may ignore its cancellation. [unclaimed] receives a value that comes too late.
  */
 @OptIn(ExperimentalCoroutinesApi::class)
 internal suspend fun <Value : Any> withDeadline(

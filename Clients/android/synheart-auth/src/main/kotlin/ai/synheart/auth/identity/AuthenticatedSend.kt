@@ -36,7 +36,7 @@ import ai.synheart.auth.wire.upperAscii
 internal class AuthenticatedSend(
     private val identity: DeviceIdentity,
     private val request: HttpRequest,
-    /** The scheme that the caller asked for; null: the device's. */
+    /** The scheme that the caller asked for; null: the scheme that the device signs with. */
     private val scheme: SignatureScheme?,
     /** The transport of the request. The client's own calls use the configuration's transport. */
     private val transport: HttpTransport,
@@ -173,9 +173,9 @@ internal class AuthenticatedSend(
     }
 
     /**
-     * Learns the clock after the refusal of a copy that was signed with this offset, at this time of the clock that does not jump.
+     * Learns the clock after the service refused a copy that was signed with the offset [used] when the monotonic clock showed [signedAt].
      *
-     * @return whether to sign again. If not, another origin refuses a clock that is right for the auth service
+     * @return whether to sign again. False: another origin refused the copy, and for the auth service the clock is right
      */
     private suspend fun learnClock(verdict: SynheartAuthException, used: ClockOffset, signedAt: Long): Boolean {
         // Another call has learned the clock since the copy was signed.
@@ -215,7 +215,7 @@ internal class AuthenticatedSend(
         /** Whether something of the request may have been sent. */
         val SynheartAuthException.mayHaveArrived: Boolean get() = (cause as? TransportException)?.mayHaveArrived ?: true
 
-        /** Whether the answer is a refusal before the request was accepted. */
+        /** Whether the answer shows that no copy of the request was accepted. */
         val HttpResponse.isRefusedUnseen: Boolean
             get() = status in 400..499 && status != 429 && refusal.let { it != null && it.code != OwnCode.NONCE_REPLAY.text }
 
@@ -233,7 +233,7 @@ internal class AuthenticatedSend(
     }
 }
 
-/** Whether the origin is the auth service's. Throws unless it is that or a listed one. */
+/** Whether the origin is the auth service's. Throws if it is neither that nor a listed origin. */
 internal fun Configuration.isAuthOrigin(origin: RequestOrigin): Boolean {
     if (origin == this.origin) return true
     if (origin in origins) return false

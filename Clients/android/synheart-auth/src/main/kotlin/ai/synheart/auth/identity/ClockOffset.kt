@@ -6,13 +6,13 @@ import kotlin.math.abs
  * service asks for signatures of another time. */
 internal const val MAXIMUM_CLOCK_OFFSET_MILLIS = 24L * 3600 * 1000
 
-/** The longest round trip whose half still corrects an offset. A longer one contains a time in which the device slept. */
+/** The longest round trip for which half of it is used to correct the clock offset. During a longer one the device may have slept. */
 internal const val LONGEST_ROUND_TRIP_MILLIS = 60_000L
 
 /** Server clock minus local clock. */
 @JvmInline
 internal value class ClockOffset private constructor(val millis: Long) {
-    /** The service's time in unix seconds at a local time. Rounded down, as clocks show seconds. */
+    /** The service's time at a local time, in unix seconds, rounded down. */
     fun serverTime(localMillis: Long): Long = Math.floorDiv(localMillis + millis, 1000L)
 
     /** Whether the difference to another offset matters. Header times have whole seconds, so a difference below 2 s may be rounding. */

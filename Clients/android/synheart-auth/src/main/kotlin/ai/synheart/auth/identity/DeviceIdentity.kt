@@ -95,8 +95,8 @@ internal class DeviceIdentity(val context: IdentityContext, private val scope: C
     }
 
     /**
-     * Rotates. Joins a running rotation that does as much. One that does less ends at its next pause, and its callers join the new
-     * one.
+     * Rotates. Joins a running rotation whose reason covers [reason]. A running rotation with a weaker reason ends at its next pause, and
+     * its callers join the new rotation.
      */
     suspend fun rotate(reason: RotationReason): KeyRotation {
         var running = synchronized(this) {
@@ -161,7 +161,7 @@ internal class DeviceIdentity(val context: IdentityContext, private val scope: C
         val record = context.ledger.load()
         if (record.key != key) return true
         if (record.journal !is JournalEntry.Rotation) return false
-        // It does not join a running rotation, which may pause for minutes between its attempts.
+        // Make a separate attempt: a running rotation may pause for minutes between its attempts.
         start {
             context.exclusively {
                 val entry = context.ledger.load().journal
@@ -173,7 +173,7 @@ internal class DeviceIdentity(val context: IdentityContext, private val scope: C
 
     /**
      * Calls the service with the current key. If the service refuses a key that was just replaced, calls again with the new one.
-     * If a reset has ended the identity meanwhile, the error says so: the host must not give up the present identity.
+     * If a reset has ended the identity meanwhile, the error says so: the app must not give up the present identity.
      *
      * @return the answer, and the key that signed
      */
@@ -294,7 +294,7 @@ internal class TokenCache {
     operator fun get(audience: String): Entry? = entries[audience]
 
     operator fun set(audience: String, entry: Entry) {
-        // A host that invents audiences must not fill the memory.
+        // An app that asks for ever new audiences must not fill the memory.
         if (entries.size >= 16 && audience !in entries) entries.clear()
         entries[audience] = entry
     }

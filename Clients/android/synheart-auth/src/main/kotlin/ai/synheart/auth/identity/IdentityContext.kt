@@ -159,7 +159,7 @@ internal class IdentityContext(val appId: String, val configuration: Configurati
         throw failure(Situation.ATTESTATION_REFUSED, "the attestation provider failed", error)
     }
 
-    /** Fetches a challenge. Its life counts from before the request left, so it never exceeds the service's count. */
+    /** Fetches a challenge. Its life is counted from before the request was sent, so it expires here no later than on the service. */
     suspend fun challenge(purpose: String): UnexpiredChallenge {
         val answer = call(Route.CHALLENGE, body = challengeRequest(appId, purpose))
         val challenge = answer.read(ChallengeAnswer::parse)
@@ -285,7 +285,7 @@ internal fun Closeable.release() {
     }
 }
 
-/** The same error for a clock that is further off than the client may learn. */
+/** The error that replaces this one if the clock is off by more than the client may learn. */
 internal fun unlearnableClock(error: SynheartAuthException): SynheartAuthException = failure(
     Situation.CLOCK_TOO_FAR_OFF, "the device's clock is off, and by more than can be corrected", error,
     serverTime = error.failure.serverTime,

@@ -90,7 +90,7 @@ internal class IdentityLedger(
             try {
                 val before = known
                 val reading = call(CallKind.READ_RECORD) {
-                    // Read before the record, so that a change in between invalidates it.
+                    // Read the version before the record, so that a change in between invalidates the cached record.
                     val version = version()
                     if (before != null && version == before.version) null else Reading(version, storage.read(name))
                 } ?: return before!!.record.also { if (known === before) changes.noteState(appId, it.state) }

@@ -11,7 +11,7 @@ import ai.synheart.auth.wire.RotationDemand
 import ai.synheart.auth.wire.isDeviceId
 import ai.synheart.auth.wire.writeJson
 
-/** The service's knowledge of this device. The state does not determine it: in `registering` it can be any of the three. */
+/** The service's knowledge of this device. In the state `registering` each of the three values is possible. */
 internal enum class Identity(val wire: String) {
     /** The device has no usable identity. */
     NONE("none"),

@@ -25,10 +25,10 @@ internal sealed interface IdentityEvent {
     data class RotationStarted(val alias: String, val reason: RotationReason) : IdentityEvent
     data class RotationSending(val thumbprint: String, val timestamp: Long) : IdentityEvent
 
-    /** The service's clock showed this time, so no copy was sent later: copies may be dated by a clock that was ahead. */
+    /** The service's clock shows this time, so every copy was sent before it. A later timestamp comes from a clock that was ahead. */
     data class RotationCopiesDated(val serverTime: Long) : IdentityEvent
 
-    /** The service refused every copy after it had claimed it: none can take effect later. */
+    /** The service claimed and refused every copy, so no copy can take effect later. */
     data object RotationCopiesRefused : IdentityEvent
 
     /** The pending key is lost, or its attestation cannot name a new challenge; and no copy of its rotation is open. */
@@ -43,8 +43,8 @@ internal sealed interface IdentityEvent {
     data object RotationAbandoned : IdentityEvent
 
     /**
-     * Ignored unless the record still names the key that signed the request. A late answer is about a replaced key, and if it is not, the
-     * next answer repeats the demand.
+     * Ignored unless the record still names the key that signed the request. Otherwise the answer is late, and about a replaced key. The
+     * next answer repeats a demand that still applies.
      */
     class RotationDemanded(val demand: RotationDemand, val key: KeyReference) : IdentityEvent
     data object KeyDisposed : IdentityEvent
@@ -62,7 +62,7 @@ internal sealed interface IdentityEvent {
     data class ResetStarted(val reason: ResetReason) : IdentityEvent
     data class ClockLearned(val offset: ClockOffset) : IdentityEvent
 
-    /** A request under this scheme was accepted, or is about to be sent by the host. */
+    /** A request under this scheme was accepted, or the app is about to send one. */
     data class SchemeUsed(val scheme: SignatureScheme) : IdentityEvent
 
     /** The auth service moved to another host. */
@@ -125,7 +125,7 @@ internal fun IdentityRecord.after(event: IdentityEvent): IdentityRecord = when (
     is IdentityEvent.AuthOriginMoved -> copy(authOrigin = event.origin)
 }
 
-/** Whether this key is the record's, or one that its journal names. A rotation that was not sent does not say which key it made. */
+/** Whether the record or its journal names this key. A rotation without a thumbprint was not sent yet, and names only the alias. */
 internal fun IdentityRecord.names(key: KeyReference): Boolean = key == this.key || when (val entry = journal) {
     is JournalEntry.Registration -> entry.key == key
     is JournalEntry.Rotation -> entry.alias == key.alias && (entry.thumbprint ?: key.thumbprint) == key.thumbprint

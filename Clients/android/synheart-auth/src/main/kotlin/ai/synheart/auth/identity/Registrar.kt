@@ -17,7 +17,7 @@ import ai.synheart.auth.wire.Route
 import ai.synheart.auth.wire.statusAnswer
 import kotlin.time.Duration
 
-/** The attempts at a registration. It holds no lock between them, so that another process or a reset can run. */
+/** Runs the attempts at a registration. Holds no lock between them, so that another process or a reset can run. */
 internal class RegistrationCycle(private val context: IdentityContext, private val backOff: BackOff) {
     private var start: Long? = null
 

@@ -20,7 +20,7 @@ import ai.synheart.auth.wire.registrationProofMessage
 
 /**
  * One pass through the eight steps of a registration (RFC-AUTH-MOBILE-0001 section 7), with its own challenge. Throws
- * [RegistrationFailure] if the attempt knows a better remedy than the error has, or the fate of the key.
+ * [RegistrationFailure] if a remedy other than the error's own is better, or if it is certain that the key must be forgotten.
  */
 internal class RegistrationAttempt(private val context: IdentityContext) {
     private val configuration = context.configuration
@@ -138,7 +138,7 @@ internal class RegistrationAttempt(private val context: IdentityContext) {
     private fun refusal(error: SynheartAuthException, key: SigningKey): RegistrationFailure = when {
         error !is SynheartAuthException.AttestationFailed -> RegistrationFailure(error)
         key.isAttestationSpent -> spent(error)
-        // An earlier request may have registered this key. Only the host may abandon it.
+        // An earlier request may have registered this key. Only the app may abandon the key, by a reset.
         key.mayBeKnown -> RegistrationFailure(
             failure(Situation.KNOWN_KEY_REFUSED, error.message.orEmpty(), error, serverTime = error.failure.serverTime),
         )

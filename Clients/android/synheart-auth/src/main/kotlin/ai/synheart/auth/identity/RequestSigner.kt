@@ -37,7 +37,7 @@ internal inline fun <Value> signing(body: () -> Value): Value = try {
 
 /** Signs requests under both schemes. */
 internal class RequestSigner(private val context: IdentityContext) {
-    /** Signs a host's request under scheme 1 with the current key. */
+    /** Signs an app's request under scheme 1 with the current key. */
     suspend fun sign(method: String, path: String, body: ByteArray): SignedMessage {
         checkMethod(method)
         signing { checkPath(path) }
@@ -45,14 +45,14 @@ internal class RequestSigner(private val context: IdentityContext) {
         return signAsCurrent { record, key -> signSchemeOne(method, path, body, record, key) }
     }
 
-    /** Signs a host's request under the given scheme with the current key. */
+    /** Signs an app's request under the given scheme with the current key. */
     suspend fun sign(scheme: SignatureScheme, method: String, url: RequestUrl, body: ByteArray): SignedMessage {
         if (scheme == SignatureScheme.ONE) return sign(method, url.target.path, body)
         return signSchemeTwo(method, url) { contentDigest(body) }
     }
 
     /**
-     * Signs a host's request with a streamed body. Only scheme 2 supports this: under scheme 1 the key store hashes the message,
+     * Signs an app's request with a streamed body. Only scheme 2 supports this: under scheme 1 the key store hashes the message,
      * and needs all of it.
      *
      * @param body measures the body. It is called after the rest of the request was checked

@@ -10,8 +10,8 @@ import ai.synheart.auth.concurrency.resetMeanwhile
 import ai.synheart.auth.remedy
 
 /**
- * Up to three attempts at a rotation while the service cannot be reached, and up to four while the attestation provider cannot answer. It
- * holds no lock between them.
+ * Runs up to three attempts at a rotation while the service cannot be reached, and up to four while the attestation provider cannot
+ * answer. Holds no lock between them.
  */
 internal class RotationCycle(private val context: IdentityContext, private val reason: RotationReason, private val backOff: BackOff) {
     suspend fun run(): KeyRotation {
@@ -38,8 +38,8 @@ internal class RotationCycle(private val context: IdentityContext, private val r
     }
 
     /**
-     * The rotation that another process finished while this one waited for the lock. After a compromise it is not enough: the
-     * record does not show why the other one rotated.
+     * The rotation that another process finished while this process waited for the lock. After a compromise it is not enough: the
+     * record does not show for which reason the other process rotated.
      */
     private suspend fun rotationOfAnother(before: IdentityRecord): KeyRotation? {
         if (reason == RotationReason.COMPROMISE) return null

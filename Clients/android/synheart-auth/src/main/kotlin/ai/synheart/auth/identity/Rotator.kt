@@ -43,7 +43,7 @@ internal class Rotator(private val context: IdentityContext) {
         var record = prepare()
         val leftover = record.journal
         if (leftover is JournalEntry.Rotation && leftover.isRefused) {
-            // Do not send a refused key again. The service knows which key is current.
+            // Do not send a refused key again. Ask the service first which key is current.
             val rotation = settle(leftover, record)
             if (rotation != null && leftover.reason.covers(reason)) return rotation
             record = prepare()
@@ -129,7 +129,7 @@ internal class Rotator(private val context: IdentityContext) {
     private class NewKey(val publicKey: PublicKey, val proof: ByteArray)
 
     /**
-     * The new key. Once a copy of its rotation may have been sent, it is the key that the journal names. Its loss is never
+     * The new key. If a copy of its rotation may have been sent before, this is the key that the journal names. Its loss is never
      * reported as `KEY_INVALIDATED`: that code is for the current key.
      */
     private suspend fun makeKey(challenge: ByteArray?, record: IdentityRecord): NewKey {
@@ -202,7 +202,7 @@ internal class Rotator(private val context: IdentityContext) {
         if (pending == null || record.identity != Identity.ACTIVE) throw error
         val isKeyGone = error is SynheartAuthException.KeyInvalidated
         if (isKeyGone || error is SynheartAuthException.RotationFailed || error.isInvalidSignature) {
-            // The current key may no longer be accepted. The service says which key is current.
+            // The service may no longer accept the current key. Ask it which key is current.
             if (pending.lastCopy != null) {
                 settle(pending, record)?.let { return it }
             } else if (isKeyGone && record.key != null) {

@@ -38,7 +38,7 @@ internal class Launch(private val clock: DeviceClock) {
     /** A suspicion that begins now. */
     fun suspicion(subject: String) = Suspicion(subject, id, clock.elapsedMillis)
 
-    /** The time until a suspicion may be confirmed. Another process's suspicion counts from when this process [saw][seenAtMillis] it. */
+    /** The time until a suspicion may be confirmed. One of another process is dated to when this process first [saw][seenAtMillis] it. */
     fun remainingMillis(suspicion: Suspicion, seenAtMillis: Long): Long {
         val since = if (suspicion.launch == id) suspicion.atMillis else seenAtMillis
         return since + VerdictTable.DISTANCE_MILLIS - nowMillis

@@ -14,7 +14,7 @@ private val SIGNATURE = setOf(
 ).mapTo(HashSet()) { it.lowerAscii() }
 
 /**
- * The fault of the header lines that a host adds to its request; null if there is none. Faults are malformed lines, fields that
+ * The fault of the header lines that an app adds to its request; null if there is none. Faults are malformed lines, fields that
  * the transport writes, and fields that belong to the signature. The client drops nothing silently.
  */
 internal fun problemOfHostHeaders(headers: List<Pair<String, String>>, scheme: SignatureScheme): String? {
@@ -23,7 +23,7 @@ internal fun problemOfHostHeaders(headers: List<Pair<String, String>>, scheme: S
         if (!value.all { it == '\t' || it in ' '..'~' }) return "the value of $field has a character that is not printable ASCII"
         val name = field.lowerAscii()
         if (name in FRAMING) return "$name is for the transport to write"
-        // The scheme 1 signature does not cover the digest, so the host may send one.
+        // The scheme 1 signature does not cover the digest, so the app may send one.
         val isDigest = scheme == SignatureScheme.TWO && name == Header.CONTENT_DIGEST.lowerAscii()
         if (isDigest || name in SIGNATURE) return "$name is part of the signature"
     }

@@ -6,7 +6,7 @@ import java.nio.charset.CharacterCodingException
 /** A number as it was written. The caller checks its range. */
 internal data class JsonNumber(val digits: String)
 
-/** The members of a JSON object. A member that is `null` counts as absent. Every getter throws [FormException] for another type. */
+/** The members of a JSON object. A member that is `null` is read as absent. Every getter throws [FormException] for another type. */
 internal class JsonObject(val members: Map<String, Any?>) {
     fun string(name: String): String = optionalString(name) ?: throw FormException("$name is missing")
 

@@ -84,7 +84,7 @@ internal fun SynheartAuthException.naming(origin: RequestOrigin): SynheartAuthEx
 
 internal val SynheartAuthException.isInvalidSignature: Boolean get() = failure.code == ServiceCode.INVALID_SIGNATURE
 
-/** Whether the service refuses like this only after it has claimed the request: the same copy is a replay if it comes again. */
+/** Whether the service makes this refusal only after it has claimed the request. Then the same copy is a replay if it comes again. */
 internal val SynheartAuthException.followsClaims: Boolean
     get() = this is SynheartAuthException.AttestationFailed || failure.code == ServiceCode.ATTESTATION_REQUIRED ||
         failure.code == ServiceCode.ASSERTION_REQUIRED
