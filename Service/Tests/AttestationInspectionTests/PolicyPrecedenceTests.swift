@@ -249,7 +249,7 @@ struct PolicyPrecedenceTests {
         }
     }
 
-    @Test("what says nothing about one object is known and ignored, in every format")
+    @Test("members that do not concern single objects are accepted and ignored in every format")
     func ignoredMembers() throws {
         let ignored: [(String, JSONValue)] = [
             ("description", "ours"), ("note", 1), ("trust_anchors", ["PEM"]), ("status_list", "none"), ("keys", []),

@@ -277,7 +277,7 @@ struct AppRecordTests {
         try await expect(.serviceUnavailable) { try await world.challenge("com.example.thief") }
     }
 
-    @Test("a mask stands for one secret of a record, and for none of another")
+    @Test("a mask is accepted only for the secret of the same record")
     func masks() async throws {
         let mask = try await World().service.apps.mask
         let (one, other) = (Secret("one"), Secret("other"))

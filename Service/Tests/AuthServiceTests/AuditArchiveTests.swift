@@ -170,7 +170,7 @@ import Testing
         #expect(files == ["audit-1.jsonl.b.part"])
     }
 
-    @Test func `another head of the log does not stand for an archive`() async throws {
+    @Test func `a head of the log is not accepted as the seal of an archive`() async throws {
         try await append(5)
         let head = try await service.auditTrail.head()
         // An attacker who can write the database pretends that the first events are archived.

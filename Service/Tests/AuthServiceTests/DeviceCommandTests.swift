@@ -346,7 +346,7 @@ struct DeviceCommandTests {
         var scheme = SignatureScheme.one
     }
 
-    @Test("random commands leave the device that a model leaves", arguments: 0..<40)
+    @Test("random commands change the device as the model predicts", arguments: 0..<40)
     func walk(seed: UInt64) throws {
         var random = SeededNumbers(seed: seed)
         var model = Model(keys: [Self.key()])

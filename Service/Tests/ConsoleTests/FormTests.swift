@@ -283,7 +283,7 @@ import Testing
         #expect(await browser.get("/console").status == 200)
     }
 
-    @Test func `one credential sends three forms at once, and the others are for other people`() async throws {
+    @Test func `one credential sends at most three forms at once`() async throws {
         let desk = try await Desk()
         let text = try await desk.credential(.viewer).text
         let (first, second) = (Browser(desk), Browser(desk))
@@ -307,7 +307,7 @@ import Testing
         #expect(try enter(second) == id)
     }
 
-    @Test func `one credential has three places, and the others are for other people`() async throws {
+    @Test func `one credential has at most three requests in the queue`() async throws {
         let desk = try await Desk()
         let (id, text) = try await desk.credential(.viewer)
         let greedy = Browser(desk)

@@ -76,7 +76,7 @@ import Testing
         #expect(try await desk.codes() == before)
     }
 
-    @Test func `a check does not wait, and takes no place of its person`() async throws {
+    @Test func `a check does not wait in the queue, and does not reduce the person's requests there`() async throws {
         let desk = try await Desk()
         let (id, text) = try await desk.credential(.admin)
         let browser = Browser(desk)

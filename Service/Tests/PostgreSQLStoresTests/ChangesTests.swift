@@ -104,7 +104,7 @@ extension AgainstPostgreSQL {
             await listening.value
         }
 
-        @Test func `a change of another node counts, whatever process of the server it comes from`() async throws {
+        @Test func `another node's notification signals a change, whichever server process sends it`() async throws {
             let pair = try await Pair()
             var changes = pair.one.devices.externalChanges().makeAsyncIterator()
             _ = await changes.next()

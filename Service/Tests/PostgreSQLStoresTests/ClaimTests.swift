@@ -276,7 +276,7 @@ extension AgainstPostgreSQL {
             for stores in [here, inRedis] { await stores.close() }
         }
 
-        @Test func `the id is new whenever the keeper is named, also where it stays the same`() async throws {
+        @Test func `each naming of a keeper gives a new id, even if the store stays the same`() async throws {
             let stores = try await node(.postgresql)
             let before = try await stores.namedKeeper()
             #expect(try await stores.setKeeper(.postgresql, actor: "test") == before)
@@ -331,7 +331,7 @@ extension AgainstPostgreSQL {
             await second.close()
         }
 
-        @Test func `only one process gets a new id in place of one`() async throws {
+        @Test func `of concurrent processes, only one replaces an id`() async throws {
             let nodes = [try await node(.postgresql), try await node(.postgresql)]
             let id = try current(nodes[0])
             let renewed = try await withThrowingTaskGroup(of: ClaimHistoryID?.self) { group in

@@ -106,7 +106,7 @@ extension AgainstPostgreSQL {
             await stores.close()
         }
 
-        @Test func `a clock that is apart is named, and makes the node unready`() async throws {
+        @Test func `a clock that differs too much is reported, and the node is not ready`() async throws {
             let url = try await PostgreSQLServer.shared().database()
             let now = SystemClock().now
             for (seconds, level) in [(10, .warning), (-100, .failure)] as [(Int64, StoreCheckResult.Level)] {

@@ -223,7 +223,7 @@ extension AgainstPostgreSQL {
             for node in [busy, idle] { await node.close() }
         }
 
-        @Test func `a node whose claims expired leaves a promoted replica to the others, for one round`() async throws {
+        @Test func `a node whose claims expired skips one sweep of a promoted replica`() async throws {
             try waitForReplica()
             let node = try await node()
             #expect(try await claim(sampleClaim(device), by: node, ahead: 0, life: 1) == .claimed)

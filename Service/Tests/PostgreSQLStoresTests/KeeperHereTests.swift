@@ -161,7 +161,7 @@ extension AgainstPostgreSQL {
             for node in [there, here] { await node.close() }
         }
 
-        @Test func `of copies at both stores at once, one is accepted`() async throws {
+        @Test func `of concurrent copies at PostgreSQL and at Redis, one is accepted`() async throws {
             let (there, here) = try await nodes()
             try renewLease()
             try await keepHere(here)
@@ -264,7 +264,7 @@ extension AgainstPostgreSQL {
             for node in [there, here] { await node.close() }
         }
 
-        @Test func `an interval of long ago gives way to the next one`() async throws {
+        @Test func `a closed interval that ended long ago is replaced by the next one`() async throws {
             let (there, here) = try await nodes()
             try server.sql(
                 "UPDATE claim_history SET closed_from = 7, closed_to = \(Self.clock) - 1000", in: url)

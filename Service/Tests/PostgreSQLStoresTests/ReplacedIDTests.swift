@@ -41,7 +41,7 @@ extension AgainstPostgreSQL {
                 "UPDATE claim_keeper SET id = '\(id)', ruled_id = '\(id)', place = '\(Self.redis)'", in: url)
         }
 
-        @Test func `an id that was replaced by another store's is not used again`() async throws {
+        @Test func `an id that was replaced when another store became the keeper is not reused`() async throws {
             let (stores, watch) = try await node()
             let id = try watch.current().text
             try await name(.postgresql, stores)

@@ -111,7 +111,7 @@ struct RESPDecoderTests {
         #expect(try decode(String(repeating: "$8\r\n12345678\r\n", count: 9), limits: limits).count == 9)
     }
 
-    @Test func `what comes after an error is no trap`() throws {
+    @Test func `after an error, the decoder reads further bytes without a trap`() throws {
         var decoder = RESPDecoder()
         var long = ByteBuffer(bytes: [UInt8](repeating: UInt8(ascii: "+"), count: 5000))
         #expect(throws: RESPError.self) { try decoder.next(&long) }

@@ -82,7 +82,7 @@ struct ClockJumpTests {
 
     // A node of an older version does not change `since`, the start of the latest stretch of readings. So `since` is
     // ahead after the clock has fallen back.
-    @Test func `a stretch that is ahead of the clock begins an epoch, and leaves none ahead`() async throws {
+    @Test func `a recorded reading ahead of the clock begins a new epoch, which has no reading ahead`() async throws {
         let server = try await RedisServer.start()
         let earlier = try await RedisStores.forTest(server.url)
         await earlier.close()

@@ -57,7 +57,7 @@ struct KeeperTests {
         await node.close()
     }
 
-    @Test func `two servers at one address never accept one request both`() async throws {
+    @Test func `two servers at one address never both accept a request`() async throws {
         let (first, second, keeper) = (try await RedisServer.start(), try await RedisServer.start(), SampleKeeper())
         let nodes = [
             try await stores(first, keeper, hasHistory: true), try await stores(second, keeper, hasHistory: true),

@@ -400,7 +400,7 @@ struct RoutingTableTests {
         #expect(try !read(1012, run: "other", after: 12))
     }
 
-    @Test func `pauses grow up to the interval, and are shorter by chance`() {
+    @Test func `pauses double up to the interval, each shortened by a random factor`() {
         var pace = RoundPace(interval: .seconds(1), retryInterval: .milliseconds(50))
         #expect(pace.succeeded() == (false, .seconds(1)))
         var pauses: [Duration] = []

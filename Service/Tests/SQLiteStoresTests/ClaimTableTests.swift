@@ -138,7 +138,7 @@ struct ClaimTableTests {
         #expect(counter.live == 100)
     }
 
-    @Test func `searches begin all over a shard`() {
+    @Test func `the first slots of searches are spread over the whole shard`() {
         let places = (0..<2000).map { _ in ClaimTable.place(of: .random(in: .min ... .max), among: 100) }
         #expect(places.allSatisfy { (0..<100).contains($0) })
         #expect(Set(places).count > 90)

@@ -133,7 +133,9 @@ struct JournalStateTests {
     }
 
     @Test(arguments: [(8, 5), (9, 8)])
-    func `what a fall reveals is recorded if there is space`(_ space: Int, _ count: Int) throws {
+    func `the losses that a fall of the clock reveals are recorded if the segment has room`(
+        _ space: Int, _ count: Int
+    ) throws {
         #expect(try records(fallen(records: space)) == count)
     }
 
@@ -154,7 +156,7 @@ struct JournalStateTests {
         #expect(!state.takeWork().wantsRotation)
     }
 
-    @Test func `a fall is brought to the disk, and reported once`() throws {
+    @Test func `a fall of the clock is written to the disk, and reported once`() throws {
         let state = try fallen()
         let work = state.takeWork()
         #expect(work.isDirty && work.falls == 1 && work.reading == start.seconds)
@@ -259,7 +261,9 @@ struct JournalStateTests {
 
     // MARK: The end
 
-    @Test(arguments: [true, false]) func `the first way to close counts`(_ sealing: Bool) throws {
+    @Test(arguments: [true, false]) func `the first call that closes the journal decides whether it is sealed`(
+        _ sealing: Bool
+    ) throws {
         let state = try state()
         state.beginClosing(sealing: sealing)
         state.beginClosing(sealing: !sealing)

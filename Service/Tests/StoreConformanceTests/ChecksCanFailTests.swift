@@ -252,7 +252,7 @@ struct ChecksCanFailTests {
         let names: Set<String> = [
             "Deliveries are saved with the change that they led to, and listed newest first",
             "Of 16 changes with deliveries at once one succeeds, and its deliveries alone are kept",
-            "Of a webhook's deliveries the newest 100 are kept, and those of others stay",
+            "A webhook keeps its newest 100 deliveries, and other webhooks keep theirs",
             "Removing a webhook removes its deliveries",
         ]
         #expect(try await failures(among: names, webhooks: { HoardingWebhooks($0) }) == names)

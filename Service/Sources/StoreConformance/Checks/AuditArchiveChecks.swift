@@ -4,7 +4,7 @@ internal import AuthService
 extension StoreConformance {
     static var auditArchiveChecks: [ConformanceCheck] {
         [
-            ConformanceCheck("Archived events leave the log, and the chain goes on after them") { stores in
+            ConformanceCheck("Archived events are removed from the log, and the chain continues after them") { stores in
                 guard let store = stores.auditArchives else { return }
                 let samples = try Samples(stores)
                 for _ in 0..<4 { try await stores.audit.append(samples.event(.securityEvent)) }
@@ -47,7 +47,7 @@ extension StoreConformance {
                 try expect(end.sequence, is: last.entry.sequence + 2, "the number of the next event")
                 try expect(try await stores.audit.firstBrokenLink(), is: nil, "the first broken link")
             },
-            ConformanceCheck("The last event of the log stays, also if it is in an archive") { stores in
+            ConformanceCheck("The last event of the log is not removed, even if it is archived") { stores in
                 guard let store = stores.auditArchives else { return }
                 let samples = try Samples(stores)
                 try await stores.audit.append(samples.event(.securityEvent))

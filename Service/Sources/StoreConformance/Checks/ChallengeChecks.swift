@@ -37,7 +37,7 @@ extension StoreConformance {
                 try await stores.challenges.put(expired, source: "192.0.2.1")
                 try expect(try await stores.challenges.take(expired.bytes), is: expired, "the expired challenge")
             },
-            ConformanceCheck("A challenge that expired long ago is gone") { stores in
+            ConformanceCheck("A challenge that expired more than ten minutes ago is not returned") { stores in
                 let samples = try Samples(stores)
                 let old = samples.challenge(expiresIn: -IssuedChallenge.keptAfterExpiry - 60)
                 try await stores.challenges.put(old, source: "192.0.2.1")

@@ -91,7 +91,7 @@ extension StoreConformance {
                 let wanted: [AuditEvent.Code] = [.credentialNarrowed, .credentialCreated, .credentialCreated]
                 try expect(try await stores.codes(samples), is: wanted, "the log")
             },
-            ConformanceCheck("A credential for an app that is not there is refused") { stores in
+            ConformanceCheck("A credential for an unknown app is refused") { stores in
                 let (samples, other) = (try Samples(stores), try Samples(stores))
                 try await stores.provide(samples.app, samples)
                 let credential = samples.credential(scope: .apps([samples.app, other.app]))
@@ -101,7 +101,7 @@ extension StoreConformance {
                 try expect(try await stores.credentials.credential(credential.id), is: nil, "the credential")
                 try expect(try await stores.codes(samples), is: [], "the log")
             },
-            ConformanceCheck("Removing an app ends its credentials and erases its recordings and pending proofs") {
+            ConformanceCheck("Removing an app revokes its credentials and erases its recordings and pending proofs") {
                 stores in
                 let (samples, other) = (try Samples(stores), try Samples(stores))
                 for app in [samples.app, other.app] { try await stores.provide(app, samples) }
@@ -155,7 +155,7 @@ extension StoreConformance {
                 try expect(try await !stores.codes(samples).contains(.appRemoved), "a removal is in the log")
                 try await stores.remove(samples.app, samples)
             },
-            ConformanceCheck("A credential ends when its apps are removed and it is revoked concurrently") { stores in
+            ConformanceCheck("A credential is revoked even if its apps are removed concurrently") { stores in
                 for round in 0..<64 {
                     let (samples, other) = (try Samples(stores), try Samples(stores))
                     for app in [samples.app, other.app] { try await stores.provide(app, samples) }

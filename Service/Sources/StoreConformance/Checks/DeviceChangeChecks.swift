@@ -5,7 +5,8 @@ extension StoreConformance {
     /// Changes of devices and their conflicts, the stream of external changes, and the list of observed devices.
     static var deviceChangeChecks: [ConformanceCheck] {
         [
-            ConformanceCheck("A change is saved over the version that was read, and nothing else changes") { stores in
+            ConformanceCheck("A change is saved only over the version that was read, and changes nothing else") {
+                stores in
                 let samples = try Samples(stores)
                 let device = samples.device(evidence: samples.evidence())
                 try await stores.add(device, samples)

@@ -60,7 +60,7 @@ extension StoreConformance {
                 try expect(second, is: .attestedKeyTaken, "the outcome within the app")
                 try await stores.add(samples.device(evidence: evidence, app: try Samples.appID()), samples)
             },
-            ConformanceCheck("Pending devices are bounded, also when 64 arrive at once; other devices are not") {
+            ConformanceCheck("The number of pending devices is bounded, even if 64 are inserted concurrently") {
                 stores in
                 let samples = try Samples(stores)
                 try await stores.provide(samples.app, samples)
@@ -117,7 +117,7 @@ extension StoreConformance {
                     }
                 }
             },
-            ConformanceCheck("A device of an unknown app is refused and leaves nothing behind") { stores in
+            ConformanceCheck("A device of an unknown app is refused, and nothing is stored") { stores in
                 let samples = try Samples(stores)
                 let device = samples.device()
                 let outcome = try await stores.insert(device, samples)

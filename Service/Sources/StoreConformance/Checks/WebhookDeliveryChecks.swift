@@ -52,7 +52,7 @@ extension StoreConformance {
                     is: [samples.delivery(Int64(winner) + 1)], "the deliveries")
                 try await stores.remove(webhook)
             },
-            ConformanceCheck("Of a webhook's deliveries the newest 100 are kept, and those of others stay") { stores in
+            ConformanceCheck("A webhook keeps its newest 100 deliveries, and other webhooks keep theirs") { stores in
                 guard let store = stores.webhooks else { return }
                 let samples = try Samples(stores)
                 let (webhook, other) = (try await stores.add(samples), try await stores.add(samples))

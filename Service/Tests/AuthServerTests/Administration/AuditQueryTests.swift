@@ -93,7 +93,7 @@ extension MemoryStores {
         }
     }
 
-    @Test func `codes of no device are found in the whole log`() async throws {
+    @Test func `events whose codes concern no device are found in the whole log`() async throws {
         try await TestServer.with { server in
             let viewer = try await server.credential(.viewer)
             try await Self.append(.serviceKeyRotated, to: server)

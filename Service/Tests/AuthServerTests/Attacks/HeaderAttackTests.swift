@@ -8,7 +8,7 @@ import Testing
 
 /// Headers that another parser might accept: another base64 alphabet, another spelling of true, too long or too many headers.
 @Suite struct HeaderAttackTests {
-    @Test func `a signature has one alphabet one padding and one spelling`() async throws {
+    @Test func `a signature is accepted only as padded standard base64`() async throws {
         try await TestServer.with { server in
             let device = try await TestDevice.register(at: server)
             func headers() throws -> [(String, String)] {

@@ -30,7 +30,7 @@ import Testing
         #expect(answered.union([.invalidRequest, .internalError, .methodNotAllowed]) == Set(ErrorCode.allCases))
     }
 
-    @Test func `every reference leads somewhere`() {
+    @Test func `every reference has a target`() {
         var references: Set<String> = []
         func collect(_ value: JSONValue) {
             switch value {

@@ -6,7 +6,7 @@ import Testing
 
 /// The listener for scrapers and orchestrators.
 @Suite struct MetricsListenerTests {
-    @Test func `it answers the probes under any Host and nothing else`() async throws {
+    @Test func `the metrics listener answers only the probes, under any Host`() async throws {
         var settings = ServerSettings()
         settings.metrics = MetricsListenerSettings(port: 0)
         try await TestServer.with(settings: settings) { server async throws in
@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    @Test func `there is none without its setting`() async throws {
+    @Test func `without its setting there is no metrics listener`() async throws {
         try await TestServer.with { server in #expect(server.addresses.metricsURL == nil) }
     }
 }

@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    @Test func `only a form is a check`() async throws {
+    @Test func `the check header has an effect only on forms`() async throws {
         try await with { server in
             let header = (PageRequest.checkHeader, "1")
             let check = try await send(server, "POST", "/console", [Self.form, header], body: "a=1")
@@ -130,7 +130,7 @@ import Testing
         }
     }
 
-    @Test func `a place for a form is taken before its body comes, and given back however it ends`() async throws {
+    @Test func `a signed-in person sends one form at a time, however the previous one ended`() async throws {
         let pages = Echo()
         try await TestServer.with(pages: pages) { server in
             let head =

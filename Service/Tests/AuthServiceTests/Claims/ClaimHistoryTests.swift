@@ -357,7 +357,7 @@ struct ClaimHistoryTests {
         #expect(mustBeDurable(at: 9997) == isDurable)
     }
 
-    @Test(arguments: [Int64.min, -1, 0, .max]) mutating func `no time traps`(_ time: Int64) {
+    @Test(arguments: [Int64.min, -1, 0, .max]) mutating func `extreme times do not trap`(_ time: Int64) {
         _ = history.read(0, monotonic: 0)
         history.loseAll(around: UnixTime(time))
         history.purged(to: UnixTime(time))

@@ -80,7 +80,7 @@ class BlockingCallsTest {
     }
 
     @Test
-    fun `a caller that leaves does not wait, and its change is waited for`() = runBlocking(Dispatchers.Default) {
+    fun `a cancelled caller stops waiting, and its change still holds the lock until it ends`() = runBlocking(Dispatchers.Default) {
         val hang = Hang()
         val isUnclaimed = CompletableDeferred<String>()
         val caller = launch {

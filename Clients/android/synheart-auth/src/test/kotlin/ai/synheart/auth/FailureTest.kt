@@ -40,7 +40,7 @@ class FailureTest {
     }
 
     @Test
-    fun `Retry-After wins over the back-off`() = World.run {
+    fun `Retry-After replaces the computed delay`() = World.run {
         answer(World.CHALLENGE, refusal(503, "SERVICE_UNAVAILABLE", "Retry-After" to "17"))
         register()
         assertEquals(listOf(17.seconds), phone.sleeper.pauses.toList())
@@ -287,7 +287,7 @@ class FailureTest {
     }
 
     @Test
-    fun `a clock beyond a day is for the user to correct`() = World.run {
+    fun `a clock that is off by more than a day has recovery CORRECT_CLOCK`() = World.run {
         register()
         phone.clock.wallOffset = 30L * 3_600_000
         expect<ClockSkew>(Recovery.CORRECT_CLOCK) { send() }

@@ -99,7 +99,7 @@ class OnceTest {
     }
 
     @Test
-    fun `X-Synheart-Error counts from status 400 on`() {
+    fun `X-Synheart-Error is read only from status 400 on`() {
         for ((status, isRead) in listOf(200 to false, 302 to false, 399 to false, 401 to true, 403 to true)) {
             val transport = HttpTransport { HttpResponse(status, listOf("X-Synheart-Error" to "MISDIRECTED_REQUEST")) }
             server(transport) { server, auth ->

@@ -153,7 +153,7 @@ class RecordTest {
     }
 
     @Test
-    fun `a damaged record counts over launches, once the later one has run 2 s`() = World.run {
+    fun `damage seen by an earlier launch is confirmed 2 s after the next launch`() = World.run {
         register()
         storage().write(name(), "no record".toByteArray())
         restart()

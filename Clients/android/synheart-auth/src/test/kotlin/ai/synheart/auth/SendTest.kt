@@ -163,7 +163,7 @@ class SendTest {
     }
 
     @Test
-    fun `a request that the platform would send otherwise, or not at all, needs no second attempt`() = World.run {
+    fun `a request that the platform would change or refuse is refused before sending`() = World.run {
         register()
         for (url in listOf("${service.publicUrl}/a|b", "$statusUrl?a='b'", "${service.publicUrl}/a^b")) {
             expect<SynheartAuthException.SigningFailed>(Recovery.NONE) {

@@ -100,7 +100,7 @@ class VectorTest {
     }
 
     @Test
-    fun `JSON is read to the letter`() = each("encodings", "challenge_requests") {
+    fun `JSON is read strictly by RFC 8259`() = each("encodings", "challenge_requests") {
         val purpose = ok {
             val json = JsonObject.parse(it.hexBytes("body_hex"))
             if (!isAppId(json.string("app_id"))) throw FormException("app_id")

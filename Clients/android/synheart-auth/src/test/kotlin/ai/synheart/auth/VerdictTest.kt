@@ -233,7 +233,7 @@ class VerdictTest {
     }
 
     @Test
-    fun `a suspicion of another running process counts 2 s after this one saw it`() {
+    fun `a suspicion of another running process can be confirmed 2 s after this process saw it`() {
         val phone = Phone()
         val (first, second) = phone.launch() to phone.launch()
         assertEquals(IdentityState.REGISTERED, runBlocking { second.state(phone.appId) })
@@ -264,7 +264,7 @@ class VerdictTest {
     }
 
     @Test
-    fun `damage that another running process noted counts 2 s after this one saw it`() {
+    fun `damage that another running process noted can be confirmed 2 s after this process saw it`() {
         val phone = Phone()
         val (first, second) = phone.launch() to phone.launch()
         assertEquals(IdentityState.REGISTERED, runBlocking { second.state(phone.appId) })

@@ -85,7 +85,7 @@ class InterceptorTest {
     }
 
     @Test
-    fun `a refusal is recovered from`() = test { auth, appId, url ->
+    fun `the call recovers from a refusal`() = test { auth, appId, url ->
         val refused = refusal(409, "NONCE_REPLAY")
         val chain = Chain(request("$url/auth/v1/device/status")) { Response(it, refused.status, headers(refused.headers), refused.body) }
         assertEquals(200, interceptor(auth, appId).intercept(chain).code)

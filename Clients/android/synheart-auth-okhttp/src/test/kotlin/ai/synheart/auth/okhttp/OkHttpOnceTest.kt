@@ -152,7 +152,7 @@ class OkHttpOnceTest {
     }
 
     @Test
-    fun `an answer that asks for another attempt is the answer of a write`() = server { server, client ->
+    fun `a 408 or 503 to a write is returned and not retried`() = server { server, client ->
         for ((fate, status) in listOf(Fate.CHALLENGE to 401, Fate.UNAVAILABLE to 503, Fate.TIMEOUT to 408, Fate.REDIRECT to 307)) {
             server.fates.add(fate)
             val before = server.requests.get()

@@ -121,7 +121,7 @@ class AndroidAttestationTest {
     }
 
     @Test
-    fun `where Google does not answer, the chain goes alone at the second time`() {
+    fun `if Google does not answer twice, the key attestation is sent alone`() {
         val configuration = configuration(AndroidProof.EITHER)
         val key = configuration.keyStore.create(ALIAS, CHALLENGE)
         play.failAlways(StandardIntegrityErrorCode.NETWORK_ERROR)
@@ -166,7 +166,7 @@ class AndroidAttestationTest {
     }
 
     @Test
-    fun `what Google calls transient is what a retry may mend`() {
+    fun `errors that Google calls transient have recovery RETRY`() {
         val common = listOf(
             IntegrityErrorCode.NETWORK_ERROR, IntegrityErrorCode.TOO_MANY_REQUESTS, IntegrityErrorCode.GOOGLE_SERVER_UNAVAILABLE,
             IntegrityErrorCode.INTERNAL_ERROR, PlayStandIn.cancels(),

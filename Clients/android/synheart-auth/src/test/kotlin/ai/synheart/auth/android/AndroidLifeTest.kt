@@ -357,7 +357,7 @@ class AndroidLifeTest {
     }
 
     @Test
-    fun `Google that stays unavailable is an error that a retry may mend`() = life(AndroidProof.PLAY_INTEGRITY, AndroidProof.PLAY_INTEGRITY) {
+    fun `if Google stays unavailable, the error has recovery RETRY`() = life(AndroidProof.PLAY_INTEGRITY, AndroidProof.PLAY_INTEGRITY) {
         phone.device.play.failAlways(StandardIntegrityErrorCode.GOOGLE_SERVER_UNAVAILABLE)
         val client = client()
         expect<SynheartAuthException.AttestationFailed>(Recovery.RETRY) { client.registerDevice(appId) }

@@ -192,14 +192,14 @@ class FileStorageTest {
     }
 
     @Test
-    fun `a record that is too large for one is damaged`() {
+    fun `a file larger than any record is damaged`() {
         phone.storage().write(name, record)
         file.writeBytes(ByteArray(300_000))
         expect(Code.DAMAGED) { phone.storage().read(name) }
     }
 
     @Test
-    fun `the version is one look at a file, and no call of another process`() {
+    fun `reading the version is one stat of a file`() {
         phone.storage().write(name, record)
         val storage = phone.storage()
         val before = phone.device.userManagerCalls.get()
@@ -251,7 +251,7 @@ class FileStorageTest {
     }
 
     @Test
-    fun `temporary files of dead processes go with the next write, those of living ones stay`() {
+    fun `a write removes temporary files of dead processes and keeps those of running ones`() {
         phone.storage().write(name, record)
         val old = File(folder, ".$name.record.old.tmp").apply { writeText("x") }
         old.setLastModified(System.currentTimeMillis() - TimeUnit.HOURS.toMillis(2))

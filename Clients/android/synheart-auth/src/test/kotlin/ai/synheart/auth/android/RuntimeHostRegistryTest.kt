@@ -144,7 +144,7 @@ class RuntimeHostRegistryTest {
     }
 
     @Test
-    fun `a canary that went with the key is made again, and then the key is lost`() {
+    fun `if key and canary are gone, a new canary proves the loss of the key`() {
         install()
         RuntimeFunctions.generateKey(device)
         phone.keystore.deleteEverything()
