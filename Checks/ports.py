@@ -14,7 +14,7 @@ def free_port(host="127.0.0.1"):
     """
     reservation = socket.socket()
     reservation.bind((host, 0))
-    # Set this only after the bind. Before, the system could assign a port that another process has reserved.
+    # Set this only after the bind. If it were set before, the system could assign a port that another process has reserved.
     reservation.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     _kept.append(reservation)
     return reservation.getsockname()[1]

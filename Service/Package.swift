@@ -164,7 +164,7 @@ let package = Package(
             "ClientHTTP", httpClient + http2,
             tests: [nioPosix, .product(name: "NIOEmbedded", package: "swift-nio")] + httpClient + http2),
 
-        // Apple's and Google's services, behind AuthService's protocols.
+        // Implements AuthService's protocols with Apple's and Google's services.
         room(
             "AttestationProviders",
             [

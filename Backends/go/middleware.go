@@ -75,7 +75,7 @@ func (v *Verifier) verify(w http.ResponseWriter, r *http.Request, lines http.Hea
 	}
 	peer, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
-		// A UNIX socket.
+		// The client is connected by a UNIX socket, which has no address.
 		peer = ""
 	}
 	// Only RequestURI has the target as it was sent.

@@ -351,7 +351,7 @@ func isAskedAbout(name string) bool {
 	return false
 }
 
-// isReserved tells whether a header would claim an identity. Some frameworks change other characters, such as _ or a dot, to -.
+// isReserved tells whether a header would claim an identity. Some frameworks change characters such as _ and . to -.
 func isReserved(name string) bool {
 	name = strings.Map(func(character rune) rune {
 		if 'a' <= character && character <= 'z' || '0' <= character && character <= '9' {

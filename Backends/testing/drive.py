@@ -31,7 +31,7 @@ UUID = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-
 
 
 class Service:
-    """Plays the auth service, and everything that can go wrong with it."""
+    """Imitates the auth service, with the faults that a case of the vectors asks for."""
 
     def __init__(self):
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=100)

@@ -29,7 +29,7 @@ LIMIT_OF_LINES = 20
 
 
 class Service:
-    """The binary with one app, and what its operator does."""
+    """Runs the service's binary with one app, and the commands of its operator."""
 
     def __init__(self, binary, folder):
         self.binary, self.folder = binary, pathlib.Path(folder)
@@ -104,7 +104,7 @@ def free_port():
 
 @contextlib.contextmanager
 def running(service, build, language):
-    """The address of the page's sample."""
+    """Runs the sample of the library's README.md, and yields its address."""
     port = free_port()
     text = sample_of(HERE.parent / language / "README.md")
     folder = service.folder / language

@@ -33,7 +33,7 @@ let package = Package(
             name: "SynheartAuthAppleTests",
             dependencies: ["TestHelpers", "SynheartAuth", "Bytes", "AuthContract", "StrictJSON", crypto] + frameworks,
             swiftSettings: settings),
-        // The plugin.
+        // The Flutter plugin and the targets that it needs.
         .target(
             name: "SynheartAuthTestSupport", dependencies: ["SynheartAuth", "AuthContract", "Bytes"],
             swiftSettings: strictSettings),

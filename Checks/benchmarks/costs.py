@@ -23,7 +23,7 @@ PARTS = [(name, re.compile(pattern)) for name, pattern in [
 
 
 def part(stack):
-    """The part to which a stack belongs: that of its innermost function of the service. The innermost function comes first."""
+    """The part that a stack belongs to: the part of the innermost function of the service. A stack begins with the innermost function."""
     for function in stack:
         if own := OURS.match(function):
             return next((name for name, pattern in PARTS if pattern.match(own[1])), "the rest")

@@ -19,7 +19,7 @@ def read():
 
 
 def rounded(value):
-    """The value with three digits. Two runs do not agree on more."""
+    """The value rounded to three digits. The results of two runs differ in the further digits."""
     short = float(f"{value:.3g}")
     return int(short) if abs(short) >= 100 else short
 
@@ -31,7 +31,7 @@ def middle_half(values):
 
 
 def rounds_of(lines):
-    """Rows, and the number of rounds, of lines `row, column, value`."""
+    """Reads lines `row, column, value`. Returns the rows and the number of rounds."""
     rows = {}
     for line in lines:
         row, column, value = line.rstrip("\n").split("\t")
@@ -53,7 +53,7 @@ def record(section, rows, rounds):
 
 
 def text(every):
-    """A line for each row."""
+    """The JSON text of figures.json, with a line for each row."""
     lines = []
     for name, section in every.items():
         conditions = "".join(f" {json.dumps(key)}: {json.dumps(value)}," for key, value in section.items() if key != "rows")

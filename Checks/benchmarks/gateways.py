@@ -31,7 +31,7 @@ http {
     server { listen 127.0.0.1:%d; location / { return 200 "hello"; } }
 }
 """
-# For each gateway: a pattern in its file, and the text that replaces the match. With it, the gateway does not ask the service.
+# For each gateway: a pattern in its file, and the text that replaces the match. With that text, the gateway does not ask the service.
 ALONE = {
     "nginx": (re.escape("proxy_pass http://127.0.0.2:${LISTEN_PORT};"), "proxy_pass http://backend;"),
     "caddy": (r"route \{.*\}", "reverse_proxy http://${BACKEND_HOST}:${BACKEND_PORT} {\n\t\timport once\n\t}\n}"),

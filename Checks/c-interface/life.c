@@ -213,7 +213,7 @@ static void succeeds(int32_t status, char **result, const char *part, int line) 
 }
 #define SUCCEEDS(call, part) succeeds(call, &result, part, __LINE__)
 
-/* Work that an operation started may use the host for a moment longer. */
+/* Waits until the host is released: work that an operation started may use the host for a moment longer. */
 static void expect_released(atomic_int *released) {
     for (int i = 0; i < 10000 && *released == 0; i++) usleep(1000);
     EXPECT(*released == 1);

@@ -21,11 +21,11 @@ cc -Wall -Wextra -Werror -ISources/CSynheartAuth/include Checks/c-interface/smok
 
 cc -Wall -Wextra -Werror -ISources/CSynheartAuth/include Checks/c-interface/runtime.c -L"$bin" -lSynheartAuthC \
     -Wl,-rpath,"$bin" -o "$work/runtime"
-# The library in LIB may be a release build, which has keys only if a host brings them.
+# The library in LIB may be a release build, which has keys only if a host supplies them.
 if [ "${LIB:-}" = "" ]; then "$work/runtime"; fi
 "$work/runtime" host
 
-# A process may exit while an exchange runs. The deadlines end it at different steps of TLS.
+# A process may exit while an exchange runs. The deadlines end the exchange at different steps of TLS.
 if [ "${LIB:-}" = "" ]; then
     cc -Wall -Wextra -Werror -ISources/CSynheartAuth/include Checks/c-interface/exit.c -L"$bin" -lSynheartAuthC \
         -Wl,-rpath,"$bin" -o "$work/exit"

@@ -1,7 +1,7 @@
 /* Acts like Synheart Core's runtime. It takes the five crypto callbacks from the table, in the table's order, and the three storage
  * functions by name. It opens its storage, registers and signs. Then it does the same as the next launch.
- *   runtime            over the platform's own parts
- *   runtime host       over a host's parts, installed before the first use */
+ *   runtime            with the platform's own keys and storage
+ *   runtime host       with those of a host, which is installed before the first use */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-"""Exercises the C interface through ctypes: both faces, bad arguments, and a host that supplies keys and attestation.
+"""Exercises the C interface through ctypes: the SDK's and the runtime's functions, bad arguments, and a host with keys and attestation.
 
     swift build --product SynheartAuthC
     python3 Checks/c-interface/test_c_interface.py .build/debug/libSynheartAuthC.so

@@ -1,4 +1,4 @@
-"""Attacks on the console: by other pages, other people and old cookies. Each yields its faults."""
+"""Attacks on the console: by other pages, other people and old cookies. Each attack yields the faults that it finds."""
 
 import contextlib
 import html

@@ -108,7 +108,7 @@ class Window:
                 self.commits += 1
             case "Page.javascriptDialogOpening":
                 self.dialogs.append(event["message"])
-                # Does not wait for the answer: the caller is inside another call.
+                # Does not wait for the answer, because this code runs while another call waits for its own answer.
                 answer = {"id": 0, "method": "Page.handleJavaScriptDialog", "params": {"accept": True}, "sessionId": self.session}
                 os.write(self.browser.writes, json.dumps(answer).encode() + b"\0")
             case "Network.requestWillBeSent":

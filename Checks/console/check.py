@@ -175,14 +175,14 @@ class Check:
         for path, action, _ in self.forms(found):
             kinds[pattern(action)].append((path, action))
         used = set()
-        # How much each part of a path, such as a device id, is needed: each kind of form adds 1 / (its number of forms). The forms
-        # of the least needed parts are sent first. So a device that has the only form of a kind is still undecided when it is sent.
+        # The weight of each part of a path, such as a device id: each kind of form that has the part adds 1 / (its number of forms).
+        # Of each kind, the form with the lightest parts is sent. So a device that has the only form of a kind is kept for that form.
         need = collections.Counter()
         for places in kinds.values():
             actions = {action for _, action in places}
             for part in {part for action in actions for part in action.split("/")}:
                 need[part] += 1 / len(actions)
-        # Forms that decide on all waiting devices come after those for one.
+        # Forms that decide on all waiting devices come after those that decide on one device.
         for kind, places in sorted(kinds.items(), reverse=True):
             for scripts in (True, False):
                 # A device that was decided about has no more forms for a decision.
@@ -218,7 +218,7 @@ class Check:
                 return
 
     def conflict(self, window):
-        """Edits the JSON of a record twice, as a browser sends its lines, while another operator changes the record."""
+        """Edits the JSON of a record twice, with the line ends that a browser sends, while another operator changes the record."""
         record = self.scene.operator.administer("GET", f"/apps/{APP}")
         mode = "enforce" if record["mode"] == "observe" else "observe"
         window.open(f"{self.origin}/console/apps/{APP}/change?mode={mode}")

@@ -1,4 +1,4 @@
-"""How long each page takes over a million devices, 200,000 audit events and the 90 days of history of scene.py. A page has 50 ms."""
+"""How long each page takes over a million devices, 200,000 audit events and the 90 days of history of scene.py. A page may take 50 ms."""
 
 import os
 import pathlib
@@ -11,7 +11,7 @@ from service import Node
 from visitor import Visitor, pattern, walk
 
 DEVICES, EVENTS, LIMIT, TIMES = 1_000_000, 200_000, 0.05, 15
-# Copies of a registered device, a second apart. One in a hundred waits, was rejected or revoked.
+# Copies of a registered device, registered a second apart. One in a hundred waits for a decision, was rejected or was revoked.
 FILL = f"""
     CREATE TEMP TABLE numbers AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {DEVICES}) SELECT i FROM n;
     CREATE TEMP TABLE model AS SELECT * FROM devices WHERE app_id = '{APP}' AND status = 'registered' AND attested_key_id IS NULL LIMIT 1;
@@ -33,7 +33,7 @@ PAGES_A_SECOND = 5 / 5
 
 
 def run(binary):
-    """Prints the median of each page, and what share of the cores a busy console takes. Returns the number of slow pages."""
+    """Prints the median of each page, and what share of the cores a busy console takes. Returns 0, or how many pages are slow."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         node = Node(binary, folder, UNLIMITED).start()
         try:

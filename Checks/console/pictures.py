@@ -23,7 +23,7 @@ PICTURES = [
     ("console-set-up", "/set-up", [Click("Next")], None), ("console-audit", f"/audit?app={APP}", [], None),
     ("console-record", f"/apps/{APP}/change", [], None),
 ]
-# The first page also in dark: DocC shows it to readers of dark pages.
+# The first page in dark mode too: DocC shows this picture to readers in dark mode.
 DARK = ("console-now~dark", "", [], None)
 # Fills in the fields that the forms of the pictures need.
 FILL = """() => {

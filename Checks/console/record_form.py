@@ -24,7 +24,7 @@ VALUE = """(member) => {
 PROBLEM = "(member) => document.getElementById(`problem.${member}`).textContent"
 LINKS = "() => [...document.querySelectorAll('#problem [data-member]')].map((problem) => problem.dataset.member)"
 SEND = "() => { document.querySelector('.record-form .primary').click(); }"
-# Sends the form as a browser does that checks no constraints.
+# Sends the form without the browser's checks of its fields.
 SEND_ANYWAY = f"() => {{ document.querySelector('.record-form').noValidate = true; ({SEND})(); }}"
 
 
@@ -58,7 +58,7 @@ def change(check, window, name):
     signature = before["signature"] | {"token_audiences": [changed["signature.token_audiences"]]}
     if record(check) != before | {"mode": changed["mode"], "name": changed["name"], "signature": signature}:
         yield f"the record is {record(check)}"
-    # A list with such a text is shown as JSON. It is emptied for the next run.
+    # A list that contains markup is shown as JSON. It is emptied for the next run.
     window.open(check.origin + PATH)
     if window.run(VALUE, "signature.token_audiences") != [changed["signature.token_audiences"]]:
         yield "the list did not come back as it was"

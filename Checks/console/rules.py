@@ -52,7 +52,7 @@ def looks(window, screenshot=None):
 
 
 def self_test(browser):
-    """The faults of a broken page that the rules do not notice."""
+    """Checks broken.html. Returns the faults that were found, and the required findings that were not."""
     with browser.page() as window:
         window.open((HERE / "broken.html").as_uri())
         found = looks(window) + focus(window) + list(happened(window, "file://"))

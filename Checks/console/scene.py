@@ -22,7 +22,7 @@ from service import APP, UNLIMITED, development, refusals  # noqa: E402
 from third_client import Backend, Client, Operator  # noqa: E402
 
 QUEUE, QUIET, PILOT = "com.example.queue", "com.example.quiet", "com.example.pilot"
-# Fields whose values must be seen on some page, as text. A reason reaches the audit log.
+# Fields whose values must be shown on some page, as text.
 SEEN = {"admin", "app", "reason", "version"}
 # Counts for the whole time that the service keeps them, more by day than at night. A third app version has counts only in the last
 # third of that time. One app has a fourth version since yesterday. All requests of that version are refused.

@@ -94,7 +94,7 @@ class Visitor:
         if method == "POST":
             fields |= {"Origin": f"http://{self.address}", "Content-Type": "application/x-www-form-urlencoded"}
         fields |= {name.replace("_", "-"): value for name, value in headers.items()}
-        # The service ends connections on which nothing happens.
+        # The service closes idle connections.
         if time.monotonic() - self.last > 5:
             self.connection.close()
         self.last = time.monotonic()
@@ -121,7 +121,7 @@ OPENED = {"/console/refusals/{app}/{id}"}
 
 
 def walk(visitor, start="/console", most=30):
-    """Follows all links and the forms that only ask. Returns the answers by path, at most `most` of each pattern."""
+    """Follows all links and the forms that change nothing. Returns the answers by path, at most `most` of each pattern."""
     found, waiting, counts = {}, [start], {}
     while waiting:
         path = waiting.pop(0)

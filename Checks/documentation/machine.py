@@ -41,7 +41,7 @@ def parts(name, text):
 
 
 class Machine:
-    """One machine, in a folder that is empty."""
+    """One simulated machine. Its folder must be empty at first."""
 
     def __init__(self, folder, binary, script, ports):
         self.folder, self.ports, self.script = pathlib.Path(folder), ports, script.read_text()
@@ -49,7 +49,7 @@ class Machine:
             self.script = (MACHINES / "service.sh").read_text() + self.script
         for part in FOLDERS:
             (self.folder / part).mkdir(parents=True, exist_ok=True)
-        # PostgreSQL runs as another user.
+        # Lets PostgreSQL enter the folder: it runs as another user.
         self.folder.chmod(0o711)
         settings = (ROOT / "Service/Packaging/synheart-auth.yaml").read_text()
         (self.folder / "etc/synheart-auth/synheart-auth.yaml").write_text(self.placed(settings))

@@ -195,7 +195,7 @@ def follow_on_machine(name, binary, script, part):
 
 
 def run_alerts(page, shell, placed):
-    """Runs the commands of the alerts' sections. Their output depends on the fault. A command that finds nothing may end with 1."""
+    """Runs the commands of the alerts' sections. Does not compare their output. A command that finds nothing may end with 1."""
     commands = set(re.findall(r"^- \*\*Command:\*\* `(.+)`$", page, re.M))
     for kind in ALERTS_NOT_RUN:
         if not any(command.startswith(kind) for command in commands):
@@ -208,7 +208,7 @@ def run_alerts(page, shell, placed):
 
 
 def environment(folder):
-    """The variables for a shell, without the test run's own."""
+    """The variables for a shell, without those of the test run that configure the service."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith("SYNHEART_AUTH_")}
     return kept | {
         "TMPDIR": folder, "PIP_DISABLE_PIP_VERSION_CHECK": "1",
@@ -234,7 +234,8 @@ def run_blocks(name, page, shell, placed):
 
 
 def unrun(pages, listed=NOT_RUN):
-    """The faults of the operators' pages, given as texts by name: commands that no test runs, and reasons without a block."""
+    """The faults of the operators' pages, given as texts by name: commands that no test runs, and entries
+    of `listed` whose block is gone."""
     found = set()
     for name, page in sorted(pages.items()):
         for language, text in blocks(page):

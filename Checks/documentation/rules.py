@@ -35,7 +35,7 @@ def chapters(text):
 
 
 def resolved(target):
-    """A link of the page, from the root of the repository."""
+    """The target of a link of the page, relative to the root of the repository."""
     return posixpath.normpath(posixpath.join(posixpath.dirname(PAGE), target))
 
 

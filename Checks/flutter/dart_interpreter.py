@@ -1,6 +1,6 @@
 """Runs the part of Dart that the plugin and its tests use, on tree-sitter's syntax trees.
 
-It is not Dart: types matter only in `is`, `as`, `catch`, `isA` and patterns, and anything that the plugin does not use is an
+It is not a complete Dart: types matter only in `is`, `as`, `catch`, `isA` and patterns, and anything that the plugin does not use is an
 error. It exists because neither Debian nor PyPI has a Dart SDK.
 """
 import collections
@@ -442,7 +442,7 @@ class Interpreter:
         return await result if hasattr(result, "send") else result
 
     def callback(self, target):
-        """A Python function that calls a Dart function from outside."""
+        """A Python function that calls a Dart function from outside the interpreter."""
         return lambda *arguments: at_once(self.call(target, list(arguments), {}))
 
     async def bind(self, function_scope, parameters, positional, named, into):

@@ -49,7 +49,7 @@ class Source:
         return found
 
     def constants(self):
-        """The expression of each top-level constant: its nodes, because an expression is a name and its selectors."""
+        """The expression of each top-level constant, as a list of nodes: an expression may be a name and its selectors."""
         found = {}
         for node in self.root.children:
             if node.type == "static_final_declaration_list":

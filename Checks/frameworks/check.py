@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Asks real servers and frameworks which spellings of a path reach its route, and the service which spellings of it pass without
-an assertion. No spelling may be both.
+an assertion. No spelling may do both.
 
     Checks/frameworks/check.py path/to/synheart-auth
 

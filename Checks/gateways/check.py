@@ -38,7 +38,7 @@ NGINX_HTTP2 = [("listen ${LISTEN_HOST}:${LISTEN_PORT};", "listen ${LISTEN_HOST}:
 
 
 class Gateway:
-    """A gateway with the file of its page."""
+    """A gateway with its file in docs/gateways."""
 
     FILES = {"nginx": "nginx.conf", "caddy": "Caddyfile", "envoy": "envoy.yaml"}
 
@@ -346,7 +346,7 @@ def replay(world):
 
 
 def lost_answers(world):
-    """An answer of the service is lost: the gateway asks once, and the request is refused. The next one passes."""
+    """An answer of the service is lost: the gateway asks once, and the request is refused. The next request passes."""
     for method in ("GET", "POST"):
         world.passed(world.phone.send(method, "/lost", world.sign(method, "/lost")), "/lost")
         signed, asked = world.sign(method, "/lost"), world.wire.asked
@@ -361,7 +361,7 @@ def lost_answers(world):
 
 
 def lost_backend(world):
-    """The backend ends the connection after it has run the request: it does not run twice."""
+    """The backend ends the connection after it has run the request: the gateway does not send the request again."""
     for method in ("GET", "POST"):
         world.passed(world.phone.send(method, "/ran", world.sign(method, "/ran")), "/ran")
         world.backend.answers = False
@@ -384,7 +384,7 @@ def no_service(world):
 
 
 def refusals(world):
-    """The members of a refusal that a client needs reach it."""
+    """The client gets the members of a refusal that it needs."""
     now = int(time.time())
     for headers, path, status, code in [
             ({}, "/r", 403, "INVALID_REQUEST"), (world.sign("POST", "/other"), "/r", 401, "INVALID_SIGNATURE"),
@@ -402,7 +402,7 @@ def refusals(world):
 
 
 def upgrade(world):
-    """A request for WebSocket is verified like any other. Then the connection is the backend's."""
+    """A request for WebSocket is verified like any other. Then the gateway passes the connection on to the backend."""
     more = ["Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="]
     for headers, expected in ((world.sign("GET", "/socket"), 101), (world.sign("GET", "/other"), 401)):
         with world.phone.connect() as connection, connection.makefile("rb") as stream:

@@ -4,7 +4,7 @@
     Checks/interop/assertion_vectors.py            # writes the file
     Checks/interop/assertion_vectors.py --check    # fails if the file is not what it would write
 
-The demands and fields of the file are data, not made here.
+The members `client_data_hashes`, `demands` and `fields` of the file are written by hand, and kept.
 """
 
 import json

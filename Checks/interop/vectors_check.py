@@ -294,7 +294,7 @@ class Headers:
         return values[0]
 
     def dictionary(self, name):
-        """Our member of a dictionary field. Several lines are joined as one text."""
+        """The member `synheart` of a dictionary field. Several header lines are joined as one text."""
         def twice(*_):
             raise Refused()
 

@@ -64,7 +64,7 @@ def queries(dashboard):
 
 
 def fire(rules, promtool_pool, binary, name):
-    """Causes the faults. Returns for each the alerts that must or may fire, the minutes, those that did fire, and the series."""
+    """Causes the faults. For each, returns the alerts that must or may fire, its length in minutes, those that fired, and the series."""
     results = []
     for must, may, series in getattr(faults, name)(binary):
         minutes = max(map(len, series.values()))
@@ -90,7 +90,7 @@ def judge(rules, name, must, may, minutes, fired):
 
 
 def quiet(binary):
-    """Scrapes of a service with some devices, backends, and now and then a stranger's or a broken request."""
+    """Scrapes of a service with some devices, backends, and sometimes a request of an unknown device or a malformed one."""
     with running(binary, UNLIMITED) as node:
         node.add(development(node))
         backend, devices, scrapes = node.backend(), [], []

@@ -21,7 +21,7 @@ from stores import storage, stores
 
 
 def requests(binary):
-    """Faults caused by devices, backends and strangers."""
+    """Faults caused by devices, backends and unknown clients."""
     with running(binary, UNLIMITED) as node:
         node.add(development(node))
         node.add({"app_id": PRODUCTION, "ios": {"app_ids": [f"TEAMID1234.{PRODUCTION}"]}})

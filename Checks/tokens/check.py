@@ -270,7 +270,7 @@ class Stream:
 
 def rotations(stream, service, folder, clock):
     first = stream.check()
-    # The standby has been published for long, so every cache has it and it signs at once.
+    # The standby key was published long ago. So every cache has it, and it signs at once.
     second = stream.during(service.keys("rotate"))
     assert second != first
     assert set(stream.passing(LIFE)) == {second}
@@ -296,7 +296,7 @@ def revocation(stream, service, folder, clock, signing):
     """The signing key is revoked: its tokens become invalid when a library reads the key set; tokens of the next key are valid at
     once.
     """
-    # To go-oidc with the argument `expired`, every max-age has passed.
+    # With the argument `expired`, the program of go-oidc treats every max-age as passed.
     stream.restart("go-oidc", service, folder, "expired")
     assert stream.check() == signing
     old = {name: stream.phones[program.type].token(stream.client) for name, program in stream.programs.items()}

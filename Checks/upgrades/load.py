@@ -19,7 +19,7 @@ class Lost(Exception):
 
 
 class Wire:
-    """One kept connection to the balancer. It never sends a request twice."""
+    """One persistent connection to the balancer. It never sends a request twice."""
 
     def __init__(self, origin, record):
         url = urllib.parse.urlsplit(origin)

@@ -203,7 +203,7 @@ def check(options, folder):
 
 
 def restart(options, servers, nodes, binary, other, credential):
-    """Restarts the nodes under load. Returns whether every request was answered."""
+    """Restarts the nodes under load. Returns whether no answer was wrong, and no request was lost at a stop of this version."""
     phases, running = [], [other or binary] * 2
     with Fleet(f"http://{servers.front}", APP, credential, options.devices, options.rate) as fleet:
         time.sleep(2)

@@ -1,5 +1,5 @@
-// The parts of SwiftUI that the example uses, with Apple's signatures, so that the example is type-checked without SwiftUI. It
-// shows nothing.
+// The parts of SwiftUI that the example uses, with Apple's signatures, so that the example is type-checked without SwiftUI. These
+// views show nothing.
 
 /// https://developer.apple.com/documentation/swiftui/view
 @MainActor @preconcurrency public protocol View {

@@ -255,7 +255,7 @@ struct AttestationCertificateTests {
 
     @Test("a TEE key cannot sign itself a certificate that says StrongBox, or one with provisioning information")
     func forgedCertificate() throws {
-        // An attested key of the device's TEE signs a certificate for a key of the attacker's, which signs the leaf.
+        // An attested key of the device's TEE signs a certificate for an attacker's key, which signs the leaf.
         let (teeKey, forgedKey) = (P256.Signing.PrivateKey(), P256.Signing.PrivateKey())
         let attested = Certificate([.commonName("Android Keystore Key")], key: .privateKey(teeKey))
         for forged in [

@@ -24,7 +24,7 @@ struct RealChainTests {
         }
     }
 
-    /// The names of our codes in the vectors.
+    /// For each code of the verifier, its names in the vectors.
     private static let reasons: [KeyAttestationError.Code: Set<String>] = [
         .softwareRoot: ["untrusted_root:software"],
         .untrustedRoot: ["untrusted_root"],

@@ -65,7 +65,7 @@ struct ClaimTests {
                     fixture.policy.requiresEqualLevels = equal
                     fixture.policy.minimumSecurityLevel = minimum
                     let lowest = min(attestation, key)
-                    // If the attestation claims StrongBox, the kit certifies it, so the chain corroborates the claim.
+                    // If the attestation claims StrongBox, the test kit also names it in the chain, which corroborates the claim.
                     let expected: KeyAttestationError.Code? =
                         if let minimum, lowest < minimum.rawValue {
                             .securityLevelTooLow
@@ -80,7 +80,7 @@ struct ClaimTests {
         }
     }
 
-    @Test("a StrongBox must be corroborated only where one is asked for")
+    @Test("StrongBox must be corroborated only if the policy demands it")
     func corroboration() throws {
         var fixture = fixture
         for (minimum, expected) in [

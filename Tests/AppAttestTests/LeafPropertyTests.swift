@@ -133,7 +133,7 @@ struct LeafPropertyTests {
         #expect(try refusal(.iOS("26.0"), named) == nil)
     }
 
-    @Test("an absent OS version counts as before 27")
+    @Test("an absent OS version is treated as older than 27")
     func absentVersion() throws {
         #expect(try refusal { $0.systemProperties = { Array($0.dropFirst()) } } == .unexpectedExtensions)
         #expect(try refusal { $0.systemProperties = { _ in [] } } == .unexpectedExtensions)

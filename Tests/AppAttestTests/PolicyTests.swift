@@ -5,7 +5,7 @@ import Crypto
 import Foundation
 import Testing
 
-/// Both sides of every policy, accepted and refused values, for attestations, assertions and receipts.
+/// Every policy for attestations, assertions and receipts, with values that it accepts and values that it refuses.
 @Suite struct Policies {
     private static let now = Date(timeIntervalSince1970: 1_790_000_000)
     private static let app = "TEAMID1234.com.example.app"

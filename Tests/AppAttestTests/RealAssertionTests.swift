@@ -76,8 +76,9 @@ import Testing
     }
 
     /// The assertion is from macOS 27.2. Its extension map has only the validation category, which is development.
-    @Test(arguments: unknownApp) func `an assertion of an unknown app verifies but for the app`(_ vector: Vector) throws
-    {
+    @Test(arguments: unknownApp) func `an assertion of an unknown app verifies except for the app`(
+        _ vector: Vector
+    ) throws {
         let object = try AssertionObject(parsing: vector.object)
         let key = try #require(vector.publicKey)
         try AssertionSteps.verifySignature(object, try #require(vector.clientDataHash), key)

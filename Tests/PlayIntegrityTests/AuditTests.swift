@@ -49,7 +49,7 @@ import Testing
             vector.token, keys: [], decodedVerdict: decoded, against: Self.expected(vector))
         #expect(audit.unchecked == [.decryption, .signature] && audit.refusal == nil && audit.unavailable == nil)
         #expect(audit.steps.map(\.step) == PlayIntegrityError.Step.allCases)
-        // If the keys decode the token, the audit judges that payload, not the decoded verdict that it was also given.
+        // If the keys decode the token, the audit judges the token's payload, not the verdict that is passed with it.
         var other = decoded.payload
         other["requestDetails"] = [:]
         let opened = try Self.verifier().audit(

@@ -25,7 +25,7 @@ struct TokenVectorTests {
         }
     }
 
-    /// The codes for the vectors' reasons.
+    /// For each reason that a vector may name, the codes with which the verifier may refuse.
     private static let codes: [String: Set<PlayIntegrityError.Code>] = [
         "malformed": [.tokenMalformed, .payloadMalformed],
         "alg_not_allowed": [.algorithmNotAllowed],

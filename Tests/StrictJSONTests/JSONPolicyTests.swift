@@ -1,7 +1,8 @@
 import StrictJSON
 import Testing
 
-/// A policy with one member for each rule that an app record can have: it may contain only some values, any value, or none.
+/// A policy with one member for each rule about app records: a record may set the member to some values only, to any value,
+/// or not at all.
 private struct DoorPolicy: JSONPolicy, Equatable {
     var guests: Set<String> = ["ann"]
     var maximumAge: Int64? = 10

@@ -76,7 +76,7 @@ import Testing
 
     /// In small objects, every pair of names is compared. In larger ones, the names are sorted, and neighbors are
     /// compared.
-    @Test(arguments: [2, 3, 16, 17, 100]) func `a name may stand once, wherever it stands`(count: Int) {
+    @Test(arguments: [2, 3, 16, 17, 100]) func `a repeated name is refused at any position`(count: Int) {
         let names = (0..<count).map { "name\($0)" }
         func text(_ names: [String]) -> String { "{" + names.map { "\"\($0)\":0" }.joined(separator: ",") + "}" }
         #expect(code(text(names)) == nil)

@@ -72,7 +72,7 @@ import Testing
         try await eventually { released.withLock { $0 } == 1 }
     }
 
-    /// Starts a registration whose attestation hangs until the gate opens. The SDK abandons it, and its instance is freed.
+    /// Starts a registration whose attestation hangs until the gate opens. The SDK abandons it, and the SDK instance is freed.
     private static func giveUp(_ released: Locked<Int>, _ gate: DispatchSemaphore) async throws {
         let host = MemoryHost(released: released)
         host.gate.withLock { $0 = gate }

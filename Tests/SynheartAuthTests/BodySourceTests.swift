@@ -11,7 +11,7 @@ import Testing
 #endif
 
 extension Heavy {
-    /// Bodies from a source: read once for their digest and once for each copy, over the platform's transport to a server on this machine.
+    /// Bodies from a source: read once for their digest, and once for each copy that the transport sends to a server on this machine.
     @Suite(.serialized, .timeLimit(.minutes(15))) struct BodySourceTests {
         private static let large = 100 * 1024 * 1024
 

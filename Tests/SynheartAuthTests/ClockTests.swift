@@ -4,7 +4,7 @@ import Testing
 
 @testable import SynheartAuth
 
-/// Clock skew: what the SDK learns from which answers, up to the largest offset.
+/// Clock skew: the answers from which the SDK computes the clock offset, and the largest offset.
 @Suite struct ClockTests {
     @Test("correctClockSkew persists the rounded offset and applies it")
     func correct() async throws {

@@ -112,7 +112,7 @@ import Testing
             #expect(phone.faults.isDead)
             phone.faults.revive()
             let next = try phone.launch()
-            // The SDK must first know the outcome of a rebind that was sent. That takes a quarter of an hour.
+            // If a rotation that binds a new App Attest key was sent, the SDK waits a quarter of an hour for its outcome.
             if (try? await next.rotateKey(appID: Phone.app)) == nil {
                 // If no key can make the assertion that the status request needs, the SDK cannot ask which key is current. Then it
                 // also waits for the longest overlap, an hour.

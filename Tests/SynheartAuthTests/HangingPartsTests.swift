@@ -237,7 +237,7 @@ struct GatedStorage: RecordStorage {
     }
 }
 
-/// One deadline for a `send`, and waits that end only for the cancelled caller.
+/// A `send` has one deadline for all its steps. A cancelled call ends only its own wait.
 @Suite(.timeLimit(.minutes(15))) struct CallDeadlineTests {
     /// A transport that holds requests to one path until a test releases them.
     actor HeldTransport: HTTPTransport {

@@ -115,7 +115,7 @@ extension Heavy {
                 try await RequestBody.source(BodySource { GatedBody(gate, before: 100_000) }).digest(phone.sleeper)
             }
             try await eventually { gate.count == 1 }
-            // The body made progress in the first 30 seconds.
+            // The body made progress in the first 30 seconds, so only the second deadline ends the digest.
             phone.sleeper.expire()
             phone.sleeper.expire()
             let error = await expectError(.signingFailed) { try await digest.value }

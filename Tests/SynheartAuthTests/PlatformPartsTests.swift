@@ -12,7 +12,7 @@ import Testing
         }
 
         @Test(arguments: [nil, "", "state"])
-        func `without an absolute XDG_STATE_HOME, HOME counts`(state: String?) {
+        func `without an absolute XDG_STATE_HOME, HOME is used`(state: String?) {
             var environment = ["HOME": "/home/anna"]
             environment["XDG_STATE_HOME"] = state
             #expect(PlatformParts.directory(environment) == "/home/anna/.local/state/synheart-auth")

@@ -124,7 +124,7 @@ import Testing
         #expect(rejected.journal == .registration(old, isSent: true) && rejected.deviceID == nil)
     }
 
-    @Test func `a registered device, a rotating one and one without an attempt fail no registration`() throws {
+    @Test func `registrationFailed is refused for a registered or rotating device, and without an attempt`() throws {
         for record in [try registered, try rotating, IdentityRecord(appID: appID)] {
             expectRefused(.registrationFailed(forgetsKey: true), in: record)
         }

@@ -137,13 +137,14 @@ import Testing
         }
         _ = try? await sdk.registerDevice(appID: Phone.app)
         let sent = await registers(phone)
-        // The SDK sends the chain first. If the proof may suffice, it then sends the proof alone. At last it sends a new key with
+        // The SDK sends the chain first. If the proof may suffice, it then sends the proof alone. Finally it sends a new key with
         // its chain.
         #expect(sent.map { $0.keyAttestation != nil } == (hasProof ? [true, false, true] : [true, true]))
         #expect(sent.first?.publicKeyText != sent.last?.publicKeyText && phone.keys.created == 2)
     }
 
-    @Test func `a new key follows once where the host has no evidence but the chain that is spent`() async throws {
+    @Test func `if the host's only evidence is a chain that was already used, the SDK makes one new key`() async throws
+    {
         let phone = Phone()
         let keys = Attesting(base: phone.keys)
         await phone.network.plan(.answerDropped, at: 1)

@@ -139,7 +139,7 @@ import Testing
         record.authOrigin = "https://other.test"
         phone.storage.put(record.bytes, RecordName(record.appID))
         let sdk = try phone.launch()
-        // Only a reset may change such a record.
+        // Only a reset may change the record of another service's identity.
         let now = Double(phone.clock.wallMilliseconds) / 1000
         let error = await expectError(.storageError) {
             try await sdk.correctClockSkew(serverTimestamp: now + 5, appID: Phone.app)

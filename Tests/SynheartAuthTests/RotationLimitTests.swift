@@ -47,7 +47,7 @@ import Testing
         #expect(try phone.record().key?.thumbprint != pending.thumbprint)
     }
 
-    @Test func `a copy that is refused for a date far ahead counts as sent at the service's time`() async throws {
+    @Test func `a copy refused for a date far ahead is treated as sent at the service's time`() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         phone.clock.setError(.seconds(365 * 86_400))
         let sent = phone.clock.trueMilliseconds / 1000
@@ -83,7 +83,7 @@ import Testing
         #expect(try await sdk.send(request, appID: Phone.app).status == 200)
     }
 
-    @Test func `a status that cannot be had leaves the rotation as it was`() async throws {
+    @Test func `if the status request fails, the rotation stays unchanged`() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         await phone.service.refuse(.rotateKey, .rotationFailed)
         await phone.service.refuse(.status, .unknownApp)

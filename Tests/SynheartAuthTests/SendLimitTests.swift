@@ -255,7 +255,8 @@ import Testing
         #expect(try await sdk.isRegistered(appID: Phone.app))
         phone.keys.lose()
         _ = try phone.keys.create(.primary(AppID(Phone.app)), challenge: nil)
-        // A different key has the name of the registered one. The SDK believes that only if it is still so two seconds later.
+        // A different key has the name of the registered one. The SDK treats the registered key as lost only if it finds this
+        // again two seconds later.
         #expect(try await sdk.isRegistered(appID: Phone.app))
         phone.clock.advance(.seconds(2))
         #expect(try await !sdk.isRegistered(appID: Phone.app))

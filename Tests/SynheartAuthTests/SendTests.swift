@@ -239,7 +239,7 @@ import Testing
         #expect(error?.mayHaveHappened == true)
     }
 
-    @Test("X-Synheart-Error counts only at status 400 or above", arguments: [200, 204, 302, 399])
+    @Test("X-Synheart-Error is read only at status 400 or above", arguments: [200, 204, 302, 399])
     func errorHeader(status: Int) async throws {
         let (phone, sdk, _) = try await registered()
         let answer = TransportResponse(status: status, headers: HeaderFields([("X-Synheart-Error", "NONCE_REPLAY")]))
@@ -256,7 +256,7 @@ import Testing
             $0.origins = Self.origins
             $0.scheme = scheme
         }
-        // The registration itself is not signed.
+        // The registration request is not signed, so `scheme` does not affect it.
         try await sdk.registerDevice(appID: Phone.app)
         let before = try phone.record()
         await phone.service.answer(

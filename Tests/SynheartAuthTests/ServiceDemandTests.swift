@@ -422,7 +422,7 @@ import Testing
             $0.mustRotateBy = UnixTime(TestClock.start / 1000 + 3600)
             $0.mustRotateReason = .compromise
         }
-        // Only the auth service may demand a rotation.
+        // The SDK accepts the demand only in an answer of the auth service, such as this one.
         _ = try await sdk.deviceToken(appID: Phone.app)
         #expect(try phone.record().rotationDemand?.reason == .compromise)
         let next = try phone.launch()

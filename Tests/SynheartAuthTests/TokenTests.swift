@@ -227,7 +227,7 @@ import Testing
         #expect(!RotationSchedule.isDue(record, at: long))
         record.keyRotatedAt = UnixTime(0)
         #expect(RotationSchedule.isDue(record, at: UnixTime(7_776_000)))
-        // The key's age decides, not the device's.
+        // The age of the key decides, not the age of the registration.
         record.registeredAt = UnixTime(-7_776_000)
         #expect(!RotationSchedule.isDue(record, at: UnixTime(7_775_999)))
         record.rotationDemand = RotationDemand(by: long, reason: .scheduled)

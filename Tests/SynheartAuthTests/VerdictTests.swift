@@ -137,7 +137,7 @@ import Testing
         #expect(try phone.record().suspicions.isEmpty)
     }
 
-    @Test("a suspicion survives the process, and counts once the next one has run two seconds")
+    @Test("a suspicion survives the process, and can be confirmed after the next process has run two seconds")
     func twoLaunches() async throws {
         let (phone, sdk, _) = try await Phone.registered()
         phone.keys.vanish()

@@ -2,7 +2,7 @@
 
 import { isReserved, separated } from "./verifier.js";
 
-/** The result for each request object. It is not in the request, so that no header can claim it. */
+/** The result for each request object. It is kept outside of the request, so that no header can forge it. */
 const found = new WeakMap();
 
 /** The result for a request: `identity` and `observed`; undefined for a request that no handler of this library judged. */
@@ -21,7 +21,7 @@ export function middleware(verifier) {
     // Outside Express, `next(error)` runs the handler behind this one. So an error of the library's own is a refusal too.
     verifyIncoming(verifier, request).catch((error) => verifier.impossible(`an error of the library: ${error?.stack}`)).then((result) => {
       if (result === undefined) return;
-      // After the `catch`: an error of the handlers behind this one must not run them again.
+      // `next` is called after the `catch`, which must not catch the errors of later handlers.
       if (!result.refusal) return next();
       const { status, headers, body } = result.refusal;
       response.writeHead(status, headers);
@@ -55,15 +55,15 @@ async function verifyIncoming(verifier, request) {
   });
   if (result.refusal) return result;
   found.set(request, result);
-  // The stream of an empty chunked body has ended by now. Without this, a body parser would wait for it.
+  // The stream of an empty chunked body has ended by now. With this header, a body parser would wait for the stream to end.
   if (body.length === 0) delete request.headers["transfer-encoding"];
   return result;
 }
 
 /**
- * The whole body, which is put back for the next reader. Null if it is over the limit, undefined if the client left.
+ * The whole body, which is put back for the next reader. Null if it is over the limit, undefined if the client disconnected.
  *
- * The body must be put back before the stream ends. So `complete` tells the end of the body, and not a `read` that returns nothing.
+ * The body must be put back before the stream ends. So `complete` tells that the body is whole: a `read` that returns null comes too late.
  */
 function read(request, limit) {
   return new Promise((resolve) => {

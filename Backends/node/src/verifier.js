@@ -169,7 +169,7 @@ function isAskedAbout(name) {
   return name.startsWith("x-synheart-") ? !isReserved(name) : SINGLE.includes(name) || DICTIONARIES.includes(name);
 }
 
-/** Whether a header would claim an identity. Some frameworks change other characters, such as `_` or `.`, to `-`. */
+/** Whether a header would claim an identity. Some frameworks change characters such as `_` and `.` to `-`. */
 export function isReserved(name) {
   name = name.toLowerCase().replaceAll(/[^a-z0-9]/g, "-");
   return name.startsWith("x-synheart-verified-") || name === "x-synheart-identity";

@@ -111,7 +111,7 @@ def main():
     logging.basicConfig()
     listener = socket.create_server(("127.0.0.1", 0), backlog=100)
     # Connections inherit TCP_NODELAY. asyncio sets it only for sockets that it makes. Without it each answer waits 40 ms for an
-    # acknowledgement: uvicorn sends head and body apart.
+    # acknowledgement: uvicorn sends head and body in two writes.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     start = json.loads(sys.stdin.readline())
     print(json.dumps({"port": listener.getsockname()[1]}), flush=True)

@@ -47,7 +47,7 @@ APP = "com.example.app"
 
 
 class Service(http.server.BaseHTTPRequestHandler):
-    """Accepts a question whose signature header is `good`, as the device that it names."""
+    """Imitates the auth service. Accepts a request whose signature header is `good`, as the device that the request names."""
 
     protocol_version = "HTTP/1.1"
 

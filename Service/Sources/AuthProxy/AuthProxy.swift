@@ -45,8 +45,8 @@ package struct AuthProxySettings: Sendable {
     }
 }
 
-/// A sidecar in front of one backend: it verifies each request with the auth service, and forwards the verified requests. Without
-/// upstream headers, it also forwards the requests that observe mode lets pass.
+/// A sidecar in front of one backend: it verifies each request with the auth service, and forwards the verified requests. If the
+/// settings have no upstream headers, it also forwards the requests that observe mode lets pass.
 package struct AuthProxy: Sendable {
     private let settings: AuthProxySettings
     private let logger: Logger
@@ -124,7 +124,7 @@ final class ProxyState: Sendable {
 
     func use(_ judge: Judge) { current.withLock { $0.judge = judge } }
 
-    /// The reason why the auth service gives no verdict on any request; nil once a request was accepted or observed.
+    /// The reason why the auth service gives no verdict on any request; nil once a request passed.
     var failure: String? {
         get { current.withLock { $0.failure } }
         set { current.withLock { $0.failure = newValue } }

@@ -46,8 +46,8 @@ struct ForwardedHeaders: Sendable {
         }
     }
 
-    /// Whether `Connection` names a header that gives the request its meaning. The proxy removes such a header, although
-    /// the service would verify the request with it.
+    /// Whether `Connection` names a header that must reach the backend, such as a signed one. The proxy must remove each
+    /// header that `Connection` names, so the backend would get another request than the service verified.
     static func hidesItsMeaning(_ headers: HeaderFields) -> Bool {
         named(in: headers).contains { name in
             name == "host" || signed.contains(name)
@@ -94,7 +94,7 @@ struct ForwardedHeaders: Sendable {
 
     private static let signed: Set<String> = ["x-app-id", "x-device-id", "signature", "signature-input"]
 
-    /// The names in `Connection`.
+    /// The names of the headers that `Connection` lists.
     private static func named(in headers: HeaderFields) -> Set<String> {
         Set(
             headers.values("Connection").flatMap { $0.split(separator: ",") }.map {

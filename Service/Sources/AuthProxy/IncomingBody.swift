@@ -16,7 +16,7 @@ struct IncomingBody {
     private let connection: SidecarConnection
     private let isPresent: Bool
     private let length: Int?
-    /// The digest that a body beyond `bodyLimit` must have; nil: it may not be streamed.
+    /// The digest that a body beyond `bodyLimit` must have; nil: such a body is refused.
     private let digest: [UInt8]?
     private var awaitsContinue: Bool
     private var pieces: RequestBody.AsyncIterator

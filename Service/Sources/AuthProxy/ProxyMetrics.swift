@@ -10,11 +10,11 @@ struct ProxyMetrics: Sendable {
         /// The request was sent without an identity, in observe mode, and the backend answered.
         case observed
         /// The auth service, or a rule of the protocol, refused the request. If the proxy adds upstream headers, it also refuses
-        /// observed requests.
+        /// requests that only observe mode lets pass.
         case refused
         /// There was no verdict.
         case unavailable
-        /// The proxy does not forward such a request: its target, method, size, an upgrade or another header prevents it.
+        /// The proxy cannot forward the request because of its target, method, size, an upgrade or another header.
         case unsupported
         /// The backend could not be reached, or all connections to it were busy.
         case backendUnreachable = "backend_unreachable"

@@ -64,8 +64,8 @@ struct ProxyResponder: Sendable {
         var body = try IncomingBody(of: request, received, limits: settings, over: connection)
         received.body = try await body.describe(within: room)
         let identity = try await verify(received, by: judge.verifier, &line)
-        // The upstream headers are secrets, so only verified requests may carry them. In observe mode, anyone can send unverified
-        // requests, even for an app that the client chooses.
+        // The upstream headers are secrets, so only verified requests may carry them. In observe mode, unverified requests pass
+        // too, and any client can name an app that is in this mode.
         guard identity != nil || judge.headers.upstream.lines.isEmpty else { throw Declined(observed: line.code) }
         let headers = judge.headers.request(
             received.headers, identity: identity.map(carrying) ?? [], peer: connection.peer ?? "unknown",
@@ -148,7 +148,7 @@ struct ProxyResponder: Sendable {
         if let name = HTTPField.Name(HeaderName.requestID), !fields.contains(name) { fields[name] = requestID }
         let body = ResponseBody(contentLength: nil) { [metrics, logger] writer in
             do {
-                // Keep the pipe until the answer ends. If the request's body is still being streamed then, it ends too.
+                // Keep the closer until the answer ends. Its release closes the pipe, which aborts a request body that is still streamed.
                 defer { withExtendedLifetime(answer.pipe) {} }
                 for try await piece in answer.body { try await writer.write(piece) }
                 // After a cancellation the body ends early and looks complete.
@@ -246,7 +246,7 @@ struct ProxyLogLine {
     var outcome = ProxyMetrics.Outcome.verified
     var app: AppID?
     var device: DeviceID?
-    /// The code of a refusal, even of an observed one.
+    /// The code of a refusal, even of one that observe mode does not enforce.
     var code: String?
     var reason: String?
 }

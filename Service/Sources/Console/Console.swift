@@ -7,7 +7,7 @@ package import AuthService
 package struct Console: OperationsPages {
     private let sessions: ConsoleSessions
     private let renderer: PageRenderer
-    /// Bounds the pages and the forms of people who are signed in.
+    /// Limits the number of pages and forms that are processed at once for people who are signed in.
     let queue = PageQueue()
 
     /// A console without sessions.
@@ -53,7 +53,7 @@ package struct Console: OperationsPages {
         let explained =
             switch refusal.code {
             case .payloadTooLarge:
-                // A form without a session has a smaller limit, so a person whose session has ended gets this page, too.
+                // Without a session, the size limit of a form is smaller, so a person whose session has ended gets this page, too.
                 (
                     "The form is too large",
                     "Sign in and try again. A record that is still too large is changed with synheart-auth apps change."

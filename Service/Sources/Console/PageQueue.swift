@@ -1,8 +1,8 @@
 internal import Bytes
 
-/// Bounds the pages that this node renders concurrently, the pages that wait, and the forms that it receives. Pages use the
-/// stores of the public listener, so many pages at once would make devices wait. A form that arrives slowly occupies memory. One
-/// person cannot occupy all places.
+/// Limits the number of pages that this node renders concurrently, of pages that wait, and of forms that it receives. Pages use
+/// the stores of the public listener, so many pages at once would make devices wait. A form that arrives slowly occupies memory.
+/// One person cannot occupy all places.
 ///
 /// If a person stops waiting for a page, the page keeps its place until it ends. That is acceptable, because every page and
 /// every form ends in bounded time.

@@ -12,7 +12,7 @@ public import RequestVerification
 public struct VerificationMiddleware<Context: VerificationRequestContext>: RouterMiddleware {
     private let verifier: RequestVerifier
 
-    /// A middleware that asks through this verifier.
+    /// A middleware that verifies requests with this verifier.
     public init(_ verifier: RequestVerifier) { self.verifier = verifier }
 
     /// Verifies the request, and passes it on with the context's ``VerificationRequestContext/verification`` set, or refuses it.

@@ -313,7 +313,7 @@ struct PolicyPrecedenceTests {
 
     // MARK: Extension maps of assertions
 
-    @Test("the map of an assertion counts only if the line says that the attestation carried one")
+    @Test("an assertion's map is used only if the line says that the attestation had one")
     func attestedExtensions() throws {
         let policy: JSONValue = ["require_category": true]
         #expect(try code(try assertion("27.0.1", [("attested_extensions", true)]), policy: policy) == nil)

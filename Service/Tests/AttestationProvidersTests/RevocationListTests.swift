@@ -216,7 +216,7 @@ import class Bytes.Locked
     }
 
     @Test(arguments: ["", "http://android.example/status", "ftp://127.0.0.1/", "https://user:pw@host/", "https://"])
-    func `what nothing vouches for is no source`(_ source: String) async throws {
+    func `a plain http URL of another machine is not a source of a list`(_ source: String) async throws {
         try await run { test async throws in
             #expect(await test.lists().list(from: source) == nil)
             #expect(await test.lists().states() == [])

@@ -52,7 +52,7 @@ import Testing
         await #expect(throws: ResponseAborted.self) { try await read(pipe).value }
     }
 
-    @Test func `a reader that goes does not keep the writer waiting`() async throws {
+    @Test func `the writer does not wait after the reader has stopped`() async throws {
         let pipe = BodyPipe()
         do {
             let reader = pipe.makeAsyncIterator()

@@ -59,7 +59,7 @@ import Testing
         #expect(!ForwardedHeaders.hidesItsMeaning(HeaderFields([("Connection", value)])))
     }
 
-    @Test func `where a request came from is what the proxy knows`() throws {
+    @Test func `the proxy sets the forwarding headers itself`() throws {
         let forged = [
             ("X-Forwarded-For", "203.0.113.9"), ("X-Forwarded-Proto", "http"), ("X-Forwarded-Host", "evil.example"),
             ("X_Forwarded_Host", "evil.example"), ("Forwarded", "host=evil.example"),
@@ -83,7 +83,7 @@ import Testing
     }
 
     @Test(arguments: ["X_Forwarded_Host", "X.Forwarded-Host", "x-forwarded_proto"])
-    func `another spelling does not pass beside a trusted proxy's word`(name: String) throws {
+    func `other spellings of a trusted proxy's headers are removed`(name: String) throws {
         let found = try forwarded(
             [("X-Forwarded-Proto", "https"), (name, "forged"), ("x-forwarded-host", "api.example.com")],
             origin: nil, isFromTrustedProxy: true)
@@ -96,7 +96,7 @@ import Testing
         "X-Original-URI", "x_original_method", "X-Forwarded-Port", "X-Forwarded.Prefix", "Proxy",
         "X-Synheart-Service-Credential", "SCRIPT_NAME", "PATH_INFO", "X_Other", "a.b",
     ])
-    func `what only a gateway may say is removed`(name: String) throws {
+    func `headers that only a gateway may set are removed`(name: String) throws {
         #expect(try !forwarded([(name, "forged")]).contains(name))
         #expect(try !forwarded([(name, "forged")], origin: nil, isFromTrustedProxy: true).contains(name))
     }
@@ -137,7 +137,7 @@ import Testing
         #expect(!"\(headers)\(String(reflecting: headers))\(dumped)".contains("secret-value"))
     }
 
-    @Test func `the answer loses what concerns the backend's connection`() {
+    @Test func `hop-by-hop headers are removed from the backend's answer`() {
         let found = ForwardedHeaders.answer(
             HeaderFields([
                 ("Connection", "X-Own, close"), ("X-Own", "1"), ("Keep-Alive", "timeout=5"),

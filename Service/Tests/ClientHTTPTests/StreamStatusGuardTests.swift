@@ -18,7 +18,7 @@ import Testing
     }
 
     @Test(arguments: ["000", "042", "99", "1000", "-1", "-100", "+200", "", "2 0", "２００"])
-    func `one that the HTTP client would trap on ends the stream`(status: String) throws {
+    func `a status on which the HTTP client would trap ends the stream`(status: String) throws {
         let channel = try channel()
         #expect(throws: InvalidStatus.self) { try channel.writeInbound(headers([(":status", status)])) }
         #expect(!channel.isActive)

@@ -235,7 +235,7 @@ import Testing
         #expect(try JSONValue(parsing: shown) == record)
     }
 
-    @Test func `a difference has the lines that changed and their neighbours`() throws {
+    @Test func `a diff has the changed lines and the lines around them`() throws {
         let old = "a\nb\nc\nd\ne\nf\ng"
         let lines = try #require(LineDiff.lines(from: old, to: "a\nb\nc\nD\ne\nf\ng\nh"))
         #expect(lines.filter { $0.kind != .same }.map(\.text) == ["d", "D", "h"])

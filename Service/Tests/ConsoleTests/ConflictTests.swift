@@ -91,7 +91,7 @@ import Testing
     }
 
     @Test(arguments: ["mine", "theirs"])
-    func `of a member that both changed the person chooses the value`(choice: String) async throws {
+    func `the person chooses the value of a member that both people changed`(choice: String) async throws {
         let desk = try await Desk()
         let browser = try await desk.signedIn(.admin)
         let mine = try await Self.draft(desk) {
@@ -148,7 +148,7 @@ import Testing
         #expect(Self.row("mode", answer.text)?.contains("not known") == true)
     }
 
-    @Test func `a false base changes nothing that the person does not see`() async throws {
+    @Test func `a forged base causes only changes that the page shows`() async throws {
         let desk = try await Desk()
         let browser = try await desk.signedIn(.admin)
         var mine = try await Self.draft(desk) { $0["mode"] = "observe" }

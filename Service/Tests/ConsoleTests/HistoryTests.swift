@@ -94,7 +94,7 @@ import Testing
         #expect(await desk.pageText("/console/history?platform=symbian").contains("role=\"alert\""))
     }
 
-    @Test func `a credential for one app has the counts of that app alone`() async throws {
+    @Test func `a credential for one app sees only that app's counts`() async throws {
         let desk = try await Desk()
         try await desk.addApp("com.example.other")
         try await Self.add(

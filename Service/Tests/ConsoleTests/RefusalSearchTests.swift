@@ -35,7 +35,7 @@ import Testing
         ("2026-11-26", .request("2026-11-26")), ("", nil), ("a b", nil), ("<b>", nil), ("$(id)", nil), ("'", nil),
         ("2026-02-30 21:14", nil), (String(repeating: "a", count: 129), nil), ("é", nil),
     ])
-    func `what is typed is told apart`(text: String, search: RefusalSearch?) {
+    func `each kind of search term is recognised`(text: String, search: RefusalSearch?) {
         #expect(RefusalSearch(text) == search)
     }
 

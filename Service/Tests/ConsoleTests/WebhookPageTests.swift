@@ -54,7 +54,7 @@ import Testing
         }
     }
 
-    @Test func `without a choice it is for all apps and all events, and the page says so`() async throws {
+    @Test func `a webhook without chosen apps and events gets all, and the page says so`() async throws {
         let desk = try await Desk()
         let browser = try await desk.signedIn(.admin)
         #expect(await browser.get(Self.creation).text.contains("the events of all apps, and those of no app"))
@@ -84,7 +84,7 @@ import Testing
         #expect(await browser.get(Self.creation).status == (mayAdd ? 200 : 403))
     }
 
-    @Test func `its page has what waits, what is past, and the way to get it again`() async throws {
+    @Test func `the webhook's page lists waiting and past events, with links to deliver them again`() async throws {
         let desk = try await Desk()
         let webhook = try await Self.webhook(desk, codes: [.deviceRegistered])
         let past = try await desk.addDevice()

@@ -161,7 +161,7 @@ import class Bytes.Locked
         #expect(await verifier.verify(BackendVectors.request()).refusal?.isOutage == true)
     }
 
-    @Test("with an identity audience, an acceptance has an identity token, or does not count")
+    @Test("an accepting answer without the requested identity token is not accepted")
     func identityTokens() async throws {
         var configuration = good
         configuration.identityAudience = "https://llm.example.com"

@@ -7,7 +7,7 @@ import Testing
         Fleet.Load(end: end, rate: rate, rotationPercent: rotations, question: .status)
     }
 
-    @Test func `so many turns and no more, each due when it is asked for`() {
+    @Test func `a load of n requests has n turns, each due immediately`() {
         var pace = Pace(load(.requests(2)))
         #expect(pace.turn(at: .seconds(5)) == .init(number: 0, due: .seconds(5)))
         #expect(pace.turn(at: .seconds(6)) == .init(number: 1, due: .seconds(6)))
@@ -21,7 +21,7 @@ import Testing
         #expect(pace.turn(at: .seconds(9))?.due == .milliseconds(500))
     }
 
-    @Test func `after its time there are no turns, due or late`() {
+    @Test func `no turn begins after the load's time limit`() {
         var paced = Pace(load(.after(.seconds(1)), rate: 2))
         #expect(paced.turn(at: .zero) != nil)
         #expect(paced.turn(at: .zero) != nil)
@@ -33,7 +33,7 @@ import Testing
         #expect(fast.turn(at: .seconds(1)) == nil)
     }
 
-    @Test(arguments: [0, 1, 7, 50, 100]) func `rotations are as many of a hundred as asked`(_ percent: Int) {
+    @Test(arguments: [0, 1, 7, 50, 100]) func `the share of rotations is the requested percentage`(_ percent: Int) {
         let load = load(.requests(0), rotations: percent)
         #expect((0..<1000).count { load.isRotation($0) } == percent * 10)
     }

@@ -92,7 +92,7 @@
         }
 
         /// The other parser refuses every text that ours refuses, except the texts in `stricter`, which it may accept.
-        @Test func `they refuse what we refuse`() throws {
+        @Test func `the other parser refuses what our parser refuses`() throws {
             let stricter = ["a=:aGVsbG8:", "a=:aGVsbG9=:", "a=%\"x\""]
             let answers = try OtherImplementation.ask(
                 StructuredFields.refused.map { [("do", "parse"), ("field", .string($0))] })

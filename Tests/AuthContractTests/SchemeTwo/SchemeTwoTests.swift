@@ -169,7 +169,7 @@ import Testing
     }
 
     /// If any byte of any header is changed, the parser refuses the header, or the signature no longer verifies.
-    @Test func `every byte of every header counts`() throws {
+    @Test func `a change of any byte of any header breaks the verification`() throws {
         let request = SchemeTwoRequest()
         let lines = try request.lines()
         var tried = 0

@@ -24,7 +24,8 @@ class SynheartASGI:
 
     Args:
         exempt: raw paths that pass without a signature, such as `/healthz`. They are compared exactly.
-        threads: how many questions are asked at once. A request that waits longer than one question may take is refused with 503.
+        threads: how many requests are verified at once. A request whose verification, with the wait for a thread, takes more than
+            `Verifier.longest` + 1 s is refused with 503.
     """
 
     def __init__(self, app: App, verifier: Verifier, *, exempt: Collection[str] = (), threads: int = 32) -> None:
@@ -55,7 +56,7 @@ class SynheartASGI:
         await self._app(scope, receive if is_socket or isinstance(body, Refusal) else _replayed(body, receive), send)
 
     async def _body(self, receive: Receive) -> Union[bytes, Refusal, None]:
-        """The whole body, a refusal if it is over the limit, None if the client left."""
+        """The whole body, a refusal if it is over the limit, None if the client disconnected."""
         parts: List[bytes] = []
         size = 0
         while True:
@@ -77,7 +78,7 @@ class SynheartASGI:
         query: bytes = scope.get("query_string", b"")
         client: Optional[Tuple[str, int]] = scope.get("client")
         asked = asyncio.get_running_loop().run_in_executor(self._pool, self._verifier.verify, Incoming(
-            # A WebSocket begins with a GET.
+            # The scope of a WebSocket has no method: its handshake is a GET.
             scope.get("method", "GET"), (raw + (b"?" + query if query else b"")).decode("latin-1"), headers, body,
             client[0] if client and client[0] else None))
         try:

@@ -1,4 +1,4 @@
-"""HTTP to the service: kept connections, one deadline for each exchange, bounded answers, no redirects, no proxies."""
+"""HTTP to the service: persistent connections, one deadline for each exchange, bounded answers, no redirects, no proxies."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class _TimedSocket:
 
 
 class Client:
-    """Kept connections to one origin. Threads may share it; a forked child opens connections of its own."""
+    """A pool of connections to one origin. Threads may share a client. A forked child opens connections of its own."""
 
     def __init__(self, url: str, *, timeout: float, insecure_http: bool = False) -> None:
         parts = urlsplit(url)

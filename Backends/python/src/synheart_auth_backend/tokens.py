@@ -66,7 +66,8 @@ class TokenVerifier:
         audience: the audience of this backend. It must match exactly.
         jwks_url: where the keys are; `<issuer>/auth/v1/.well-known/jwks.json` if it is not named.
         token_type: the expected `typ`: the app's `signature.token_type`.
-        channels: the channels that are accepted. Tokens of channel `production` with a development or test assurance never are.
+        channels: the channels that are accepted. Tokens of channel `production` with a development or test
+            assurance are never accepted.
         leeway: how many seconds the clocks may differ, at most 60.
         clock: unix time. For tests.
         monotonic: seconds that never run back. For tests.
@@ -87,7 +88,7 @@ class TokenVerifier:
         self._keys = _KeySet(jwks_url or f"{issuer.rstrip('/')}/auth/v1/.well-known/jwks.json", timeout, insecure_http, monotonic)
 
     def verify(self, token: str) -> DeviceToken:
-        """Checks the value of `Authorization: Bearer`, without the word.
+        """Checks the token that follows `Bearer` in the `Authorization` header.
 
         Raises:
             TokenRefused: answer 401.

@@ -38,8 +38,8 @@ class Incoming:
     """A request as the server received it.
 
     Attributes:
-        target: path, and `?` and query where there is a query, as on the wire: not decoded.
-        headers: every line, doubled ones too.
+        target: the path, with `?` and the query if there is one, as on the wire: not decoded.
+        headers: every header line, also of a repeated header.
         body: the raw bytes.
         peer: the address of the other end of the connection; None for a UNIX socket.
     """
@@ -96,7 +96,7 @@ class Verifier:
             stands for UNIX sockets.
         body_limit: how many bytes a body may have. Above the service's own limit (1 MiB by default) scheme 1 is refused.
         timeout: seconds for each attempt.
-        attempts: how often one question is asked.
+        attempts: the most attempts to ask the service about one request.
         insecure_http: allows plain http to a service that is not on loopback.
     """
 
@@ -130,7 +130,7 @@ class Verifier:
         self.longest = attempts * timeout + sum(_pause(attempt) for attempt in range(1, attempts))
 
     def verify(self, request: Incoming) -> Union[Verification, Refusal]:
-        """Judges a request. Call it once for each request: a second question is a replay. Blocks at most `longest`, plus name look-ups."""
+        """Judges a request. Call it once for each request: a second call is a replay. Blocks at most `longest`, plus name look-ups."""
         name = str(uuid.uuid4())
         if not _is_framed(request):
             return refusal(400, "INVALID_REQUEST", "The body is not framed as the headers say.", name)
@@ -148,7 +148,7 @@ class Verifier:
         return refusal(413, "PAYLOAD_TOO_LARGE", f"The body has more than {self.body_limit} bytes.", str(uuid.uuid4()))
 
     def _forwarded(self, request: Incoming) -> Optional[Tuple[str, str]]:
-        """Scheme and authority, if a trusted proxy says exactly one of each."""
+        """The scheme and authority that a trusted proxy sent; None unless it sent exactly one of each."""
         if not self._trusts(request.peer):
             return None
         schemes = values(request.headers, "x-forwarded-proto")
@@ -168,7 +168,7 @@ class Verifier:
         return any((mapped or address) in network for network in self._networks)
 
     def _ask(self, question: bytes) -> Optional[Answer]:
-        """The service's answer, None if there was none. The same question is asked again: its id makes that safe."""
+        """The service's answer, None if there was none. After a failure it asks again: the verification id makes that safe."""
         answer = None
         for attempt in range(self._attempts):
             time.sleep(_pause(attempt))
@@ -207,7 +207,7 @@ class Verifier:
 
 
 def identity(request: Mapping[str, Any]) -> Optional[Identity]:
-    """The device that signed, from an ASGI scope, a WSGI environ or Django's `META`. None if only observe mode lets it pass."""
+    """The device that signed, from an ASGI scope, a WSGI environ or Django's `META`. None if only observe mode lets the request pass."""
     found = verification(request)
     return found.identity if found else None
 
@@ -232,13 +232,13 @@ def is_asked_about(name: str) -> bool:
 
 
 def is_reserved(name: str) -> bool:
-    """Whether a header would claim an identity. Frameworks read other characters as `-`, such as `_` or `.`."""
+    """Whether a header would claim an identity. Some frameworks change characters such as `_` and `.` to `-`."""
     name = re.sub("[^a-z0-9]", "-", name.lower())
     return name.startswith("x-synheart-verified-") or name == "x-synheart-identity"
 
 
 def refusal(status: int, code: str, message: str, request_id: str, headers: Lines = ()) -> Refusal:
-    """A refusal of this backend's own, in the protocol's form."""
+    """A refusal that this backend itself decides, in the protocol's form."""
     return _refusal(status, headers, {
         "error": code, "message": message, "request_id": request_id, "server_timestamp": int(time.time())})
 
@@ -258,7 +258,7 @@ def _refusal(status: int, headers: Lines, body: Mapping[str, Any]) -> Refusal:
 
 
 def _relayed(answer: Answer, body: Mapping[str, Any], code: str, name: str) -> Refusal:
-    """A verdict of the service, for the phone: what it needs to recover, and nothing else of the answer."""
+    """Passes a verdict of the service on to the phone. Keeps only what the phone needs to recover."""
     message, request_id, moment = (body.get(member) for member in ("message", "request_id", "server_timestamp"))
     headers = []
     sent = answer.headers.get("x-synheart-server-time", "")
@@ -320,7 +320,7 @@ def _question(request: Incoming, scheme: str, authority: str, name: str) -> Mapp
 
 
 def _is_framed(request: Incoming) -> bool:
-    """Whether the headers name no length, or one that is the body's. Ambiguous framing allows request smuggling."""
+    """Whether the headers name no length, or the body's length once. Ambiguous framing allows request smuggling."""
     lengths = values(request.headers, "content-length")
     if not lengths:
         return True
@@ -330,7 +330,7 @@ def _is_framed(request: Incoming) -> bool:
 
 
 def _object(body: Optional[bytes]) -> Mapping[str, Any]:
-    """The JSON object of an answer; an empty one where it is none."""
+    """The JSON object in an answer's body; an empty object if the body is not a JSON object."""
     try:
         value = json.loads((body or b"").decode(), object_pairs_hook=_members)
     except (ValueError, RecursionError):
@@ -346,5 +346,5 @@ def _members(pairs: List[Tuple[str, Any]]) -> Mapping[str, Any]:
 
 
 def _pause(attempt: int) -> float:
-    """Seconds before an attempt, counted from 0."""
+    """The pause before an attempt, in seconds. The first attempt has the number 0."""
     return 0.05 * 2 ** attempt if attempt else 0.0

@@ -18,8 +18,8 @@ Environ = MutableMapping[str, Any]
 StartResponse = Callable[..., Any]
 App = Callable[[Any, Any], Iterable[bytes]]
 
-# gunicorn takes the first of these headers from a proxy on loopback, and cuts it off the path that the app routes on. The device did
-# not sign it.
+# If a proxy on loopback sends the header SCRIPT_NAME, gunicorn removes its value from the start of the path that the app routes on.
+# The device did not sign that header.
 _MOVING_THE_PATH = ("HTTP_SCRIPT_NAME", "HTTP_PATH_INFO")
 
 
@@ -65,7 +65,7 @@ class SynheartWSGI:
         return self._app(environ, start_response)
 
     def _body(self, environ: Environ) -> Union[bytes, Refusal]:
-        """The whole body, or a refusal. Bytes that no header frames are not read, and do not reach the app either."""
+        """The whole body, or a refusal. Bytes whose length no header tells are neither read nor passed to the app."""
         length = environ.get("CONTENT_LENGTH") or ""
         is_chunked = bool(environ.get("HTTP_TRANSFER_ENCODING"))
         unframed = refusal(400, "INVALID_REQUEST", "The body is not framed as the headers say.", str(uuid.uuid4()))

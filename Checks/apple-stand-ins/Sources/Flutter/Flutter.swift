@@ -6,7 +6,7 @@ public import Foundation
 public typealias FlutterResult = (Any?) -> Void
 public typealias FlutterEventSink = (Any?) -> Void
 
-/// A plugin's reply to an unknown method. It is a variable, because Swift imports it as one.
+/// A plugin's reply to an unknown method. It is a variable, because Swift imports Flutter's C constant as one.
 public var FlutterMethodNotImplemented: NSObject = NSObject()
 
 public final class FlutterMethodCall: NSObject {

@@ -6,7 +6,7 @@ public typealias CFTypeRef = AnyObject
 public typealias CFDictionary = NSDictionary
 public typealias CFString = NSString
 public typealias CFData = NSData
-/// As on Apple's systems, the compiler does not treat this as an NSError. Functions return its parts.
+/// As on Apple's systems, the compiler does not treat this as an NSError. `CFErrorGetCode` and others return its parts.
 public final class CFError {
     let domain: String
     let code: Int
@@ -97,7 +97,7 @@ public func SecAccessControlCreateWithFlags(
 public final class SecKey: NSObject {
     enum Backing { case priv(P256.Signing.PrivateKey), pub(P256.Signing.PublicKey) }
     let backing: Backing
-    /// The key's tag, so that signatures of single keys can fail.
+    /// The key's tag. It tells whether the key is a canary, whose signatures may fail separately.
     let tag: String
     init(_ b: Backing, tag: String = "") { (backing, self.tag) = (b, tag) }
 }
@@ -209,7 +209,7 @@ public enum StandInKeychain {
     public static func setFull(_ isFull: Bool) { with { $0.isFull = isFull } }
     /// Removes every key, including canaries.
     public static func loseKeys() { with { $0.keys = [] } }
-    /// The tags of the identities' keys. `canaryTags` has the tags of their canaries.
+    /// The tags of the identities' keys. `canaryTags` has the tags of their canaries, by which the SDK checks the Keychain.
     public static var tags: Set<String> { tags { !$0.hasSuffix(" canary") } }
     /// Removes the records and keeps their canaries.
     public static func loseRecords() {
@@ -374,8 +374,8 @@ public func SecItemCopyMatching(_ query: CFDictionary, _ result: UnsafeMutablePo
 }
 
 extension StandInKeychain {
-    /// Whether the Keychain accepts the query. Apple's refuses with errSecParam: a query without a class, an attribute of another
-    /// class, and the legacy Keychain of macOS. This one also refuses a query without a tag, or without service and account.
+    /// Whether the Keychain accepts the query. Apple's refuses a query without a class, one with an attribute of another class,
+    /// and one for the legacy Keychain of macOS. This stand-in also refuses one without a tag, or without service and account.
     static func isWellFormed(_ query: [String: Any]) -> Bool {
         guard query["nleg"] as? Bool == true else { return false }
         switch query["class"] as? String {

@@ -65,7 +65,9 @@ import os
 
     // MARK: Wrong answers of the Keychain
 
-    @Test("a Keychain that says not found at a prewarmed launch ends no identity", arguments: [1, 2, 3, 4, 7, 100])
+    @Test(
+        "a Keychain that reports not found at a prewarmed launch does not end the identity",
+        arguments: [1, 2, 3, 4, 7, 100])
     func prewarmed(lies: Int) async throws {
         let id = try await launch().registerDevice(appID: Phone.app).deviceId
         for operation in 0..<3 {
@@ -445,7 +447,7 @@ private struct ApplePlatform: PlatformUnderTest {
                 case .unsupported: .featureUnsupported
                 case .unavailable: .serverUnavailable
                 case .handleInvalid: .invalidKey
-                // App Attest has no error for a call that does not return: `hang` stands for it.
+                // App Attest has no error for a call that never returns. Tests simulate such a call with `hang`.
                 default: .unknownSystemFailure
                 }
             })

@@ -7,7 +7,7 @@ import Testing
 
 @testable import SynheartAuth
 
-/// Bodies from a source through a pair of bound streams, as they are compiled for Apple's systems.
+/// Bodies from a `BodySource`. As on Apple's systems, they go through a pair of bound streams.
 @Suite(.serialized, .timeLimit(.minutes(15))) struct BodyTests {
     private func registered(_ server: BulkServer) async throws -> SynheartAuth {
         let phone = Phone()

@@ -194,7 +194,7 @@ extension AppleTests {
             let id = try await phone.launchOnApple().registerDevice(appID: Phone.app).deviceId
             let sdk = try phone.launchOnApple(group: Self.group)
             #expect(try await sdk.getDeviceId(appID: Phone.app) == id)
-            // The first lie is about the look-up of the record in the group, the second about its move from the app's own group.
+            // The first "not found" is for the look-up of the record in the group, the second for its move from the app's own group.
             StandInKeychain.lie(times: 2)
             await expectSuspicion(.storageError, on: phone.clock) { try await sdk.getDeviceId(appID: Phone.app) ?? "" }
             #expect(try await sdk.getDeviceId(appID: Phone.app) == id)
@@ -269,7 +269,7 @@ extension AppleTests {
             lock?.release()
             try await eventually { StandInActivity.runningCount == 0 }
             let registered = await phone.service.count(.register)
-            // The user comes back. Another process may have had the lock meanwhile.
+            // The user returns to the app. Another process may have had the lock meanwhile.
             StandInActivity.deny(false)
             attestation.letGo()
             let error = await expectError(.storageError) { try await registration.value }
@@ -312,7 +312,7 @@ extension AppleTests {
     }
 }
 
-/// Paths from several threads.
+/// Collects paths from several threads.
 private final class Paths: @unchecked Sendable {
     // Unchecked: the lock guards the array.
     private let lock = NSLock()

@@ -6,7 +6,7 @@ import Testing
 
 @testable import SynheartAuth
 
-/// The transport over a session of the app's own, as it is compiled for Apple's systems.
+/// The transport over a URLSession of the app, compiled as for Apple's systems.
 @Suite(.serialized) struct URLSessionTests {
     /// The app's delegate. It follows redirects, rejects authentication challenges, and records its callbacks in order.
     final class AppDelegate: NSObject, URLSessionDataDelegate {

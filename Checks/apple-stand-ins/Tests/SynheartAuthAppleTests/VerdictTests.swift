@@ -8,7 +8,7 @@ import Testing
 @testable import SynheartAuth
 
 extension AppleTests {
-    /// The meaning of Apple's answers for an identity: each relevant error code, and the answers of canaries.
+    /// What Apple's error codes mean for an identity, depending on whether the canaries work.
     @Suite(.serialized) struct Verdicts {
         let phone = Phone()
 
@@ -62,7 +62,7 @@ extension AppleTests {
         }
 
         @Test(
-            "any answer without a documented retry is a suspicion, and a loss after two seconds if the canaries work",
+            "an undocumented error is a suspicion, and after two seconds a lost key if the canaries work",
             arguments: [
                 Failure(NSOSStatusErrorDomain, -25300), Failure(NSOSStatusErrorDomain, -25293),
                 Failure(NSOSStatusErrorDomain, -50), Failure(NSOSStatusErrorDomain, -26276), Failure(token, -3),
@@ -75,7 +75,7 @@ extension AppleTests {
             failure.happen()
             await expectSuspicion(on: phone.clock) { try await sign(sdk) }
             #expect(try await sdk.state(appID: Phone.app) == .registered)
-            // Healthy devices gave these answers too. The key works again afterwards.
+            // Healthy devices returned these errors too, and their keys worked again afterwards.
             Failure.end()
             #expect(try await phone.signAndVerify(sdk).status == 200)
             failure.happen()
@@ -229,7 +229,7 @@ extension AppleTests {
         // MARK: Records
 
         @Test(
-            "no launch waits for a verdict, first or later, of another app, or after a reset"
+            "isRegistered waits for no verdict: at the first launch, later, for another app, or after a reset"
         )
         func nothingWaits() async throws {
             for _ in 0..<3 { #expect(try await !phone.launchOnApple().isRegistered(appID: Phone.app)) }
@@ -428,7 +428,7 @@ extension AppleTests {
             try storage.checkCanary(of: name)
         }
 
-        @Test("a canary that is found without its data proves that the Keychain is unwell")
+        @Test("a canary without its data shows that the Keychain does not work")
         func garbled() throws {
             let canary = KeychainCanary(accessGroup: nil)
             let name = RecordName(try AppID(Phone.app))

@@ -52,7 +52,7 @@ struct PluginLifeTests {
             "signRequest",
             ["appId": app, "method": "GET", "path": "/auth/v1/device/status", "body": empty, "scheme": "one"])
         #expect((signed.value as? [Any])?.count == 6)
-        // The configuration names the scheme. No call moves the device to another one.
+        // The configuration sets the scheme. A call that names the other scheme fails.
         for (scheme, status) in [(NSNull(), 200), ("one", 200), ("two", nil)] as [(Any, Int?)] {
             let answer = await engine.call(
                 "send",

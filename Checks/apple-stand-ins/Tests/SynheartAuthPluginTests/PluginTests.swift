@@ -26,7 +26,7 @@ struct PluginTests {
 
     // MARK: The contract
 
-    @Test func `the plugin's contract is the contract file's`() throws {
+    @Test func `the plugin's contract equals contract/channel.json`() throws {
         let file = try ContractFile()
         #expect(file.channels == ["calls": Contract.callsChannel, "states": Contract.statesChannel])
         #expect(file.methods.count == Contract.calls.count)
@@ -58,7 +58,7 @@ struct PluginTests {
         client.fake.set(.registered, appID: "x")
         _ = await engine.call("registerDevice", call(["joins": Self.yes, "appId": "x"]))
         for (name, method) in Contract.calls.sorted(by: { $0.key < $1.key }) {
-            // The method before may have reset the registration.
+            // The previous method may have reset the registration.
             _ = try await client.fake.registerDevice(appID: "x")
             var arguments = Self.valid(method.arguments) as? [String: Any] ?? [:]
             if name == "configure" { arguments["baseUrl"] = "https://auth.example.com" }

@@ -6,7 +6,7 @@ import SynheartAuthTestSupport
 
 @testable import synheart_auth
 
-/// The SDK's stand-in with the operations that it lacks, and a gate before `registerDevice`.
+/// `FakeSynheartAuth` with the operations that it lacks, and a gate before `registerDevice`.
 final class TestClient: AuthClient {
     let fake = FakeSynheartAuth()
     private let notes = Mutex<[String]>([])

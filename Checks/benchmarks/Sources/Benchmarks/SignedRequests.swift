@@ -23,7 +23,7 @@ enum SignedRequests {
             let requests = try fleet.requests(count: 200)
             let signatures = try requests.map(fleet.signature)
             var turns: [Duration] = []
-            // The first requests of each turn only warm the caches, because the other work has displaced their content.
+            // Only the second share is measured. The first share warms the caches, which have the data of other work.
             for share in [0..<100, 100..<200] {
                 let started = ContinuousClock.now
                 for index in share { _ = try await fleet.service.authenticate(requests[index], for: .status) }
@@ -37,8 +37,8 @@ enum SignedRequests {
             "signed request, in turns with its verification alone", ratio: ratios.sorted()[ratios.count / 2])
     }
 
-    /// The median of rounds of a thousand requests, each signed just before its round. A server has just read the request that it
-    /// verifies. If all were signed in advance, forty thousand later requests would have displaced it from the caches.
+    /// The median of 41 rounds of a thousand requests, which are signed just before their round. So they are still in the
+    /// processor's caches, like a request that a server has just read.
     private static func oneAfterAnother(_ fleet: SignedFleet) async throws -> Measurement {
         var rates: [Double] = []
         var fewest = Double.infinity

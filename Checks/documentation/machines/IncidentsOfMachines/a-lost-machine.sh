@@ -1,4 +1,4 @@
-# A new machine with the package, the backups, and the stick with the service key. The package has begun an empty database.
+# A new machine with the package, the backups, and the USB stick with the service key. The package has created an empty database.
 auth() { synheart-auth "$@" --config "$MACHINE/etc/synheart-auth/synheart-auth.yaml"; }
 synheart-auth apps example > app.json
 auth apps add --file app.json

@@ -1,6 +1,6 @@
 import AttestationTestKit
 
-/// A chain as the bytes choose it: an honest one, with changes before it is signed, and changes of the sent bytes.
+/// A chain that the fuzzer's bytes choose: an honest chain, changed before it is signed, and again before it is sent.
 struct ChainPlan {
     var sent: [SentCertificate] = []
     var isForRegisteredKey: Bool { sent.first?.key == .key(.registered) }

@@ -144,8 +144,8 @@ private struct AssertionPlan {
         }
     }
 
-    /// The verified values must equal the built ones. They are parsed again here by offsets alone: 37 octets, then nothing
-    /// or one map.
+    /// The verified values must equal the built ones. Parses the authenticator data again, by offsets alone: 37 octets,
+    /// then nothing or one map.
     func compare(_ verified: VerifiedAssertion, _ bytes: [UInt8]) {
         guard let data = try? CBORValue(parsing: bytes).map?["authenticatorData"]?.bytes else {
             fatalError("verified, and not to be read")

@@ -54,7 +54,7 @@ private let verifiers: [AttestationVerifier] = (0..<16).map { bits in
 
 private struct AttestationPlan {
     var expectation = Expectation()
-    /// The expectation for the authenticator data alone, because all of its bytes may be changed at the end.
+    /// The expectation for the authenticator data alone. It starts over if a later change replaces these bytes.
     private var data = Expectation()
     var options = AppleAttestationOptions()
     var device: AppleDevice
@@ -62,7 +62,7 @@ private struct AttestationPlan {
     private let system: LeafElements
     private let map: ExtensionMap?
     private let environment: AttestEnvironment
-    /// Whether the grammar may have changed the receipt, which nothing certifies.
+    /// Whether the grammar may have changed the receipt, which the certificate does not cover.
     private var isReceiptChanged = false
 
     init(_ choices: inout Choices) {
@@ -142,8 +142,8 @@ private struct AttestationPlan {
         return isNumber && Int(digits) ?? 0 >= 27
     }
 
-    /// Appends bytes to the map, or puts them in its place. If the leaf names a system that appends a map, such bytes may form a
-    /// map by chance.
+    /// Judges bytes that follow the key. If the object has no map and the leaf names a system that appends one, the bytes may form
+    /// a map by chance.
     private mutating func judgeAppended(_ bits: Int) {
         guard map == nil, Self.appendsMap(system.text(1400)) else { return data.refuse() }
         data.startOver()

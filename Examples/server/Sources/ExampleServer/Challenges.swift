@@ -6,7 +6,8 @@ import Foundation
 public actor Challenges {
     /// Seconds for which a challenge is valid.
     public static let lifetime: TimeInterval = 300
-    /// The most challenges that are kept, used ones included. At that number the older half is dropped: its clients ask again.
+    /// The maximum number of challenges, including used ones. At this number the older half is dropped, and clients that hold one
+    /// of these challenges must ask for a new one.
     static let maximum = 100_000
 
     private var expiries: [[UInt8]: Date] = [:]

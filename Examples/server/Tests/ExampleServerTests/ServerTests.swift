@@ -84,7 +84,7 @@ struct ServerTests {
         #expect(try await phone.client.post("/readings", body, authorization: second).status == 401)
     }
 
-    @Test func `of copies of one counter that arrive at once one counts`() async throws {
+    @Test func `of concurrent copies with one counter, only one is accepted`() async throws {
         let phone = Phone(try Client())
         let id = try await register(phone)
         let statuses = try await withThrowingTaskGroup(of: Int.self) { group in

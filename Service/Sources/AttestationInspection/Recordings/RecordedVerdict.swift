@@ -14,7 +14,7 @@ package struct RecordedVerdict: Sendable, Hashable {
     /// Every check, in order: its name, `passed`, `failed` or `unchecked`, and a detail for people.
     package let checks: [JSONObject]
 
-    /// A verdict, or a refusal by the service with the checks of this verdict.
+    /// Records a verdict. If the service refused, the outcome is `refused`, with the service's code and step.
     init(_ verdict: Verdict, refusal: (code: String, step: String)? = nil) {
         outcome = refusal == nil ? verdict.outcome : .refused
         code = refusal?.code ?? verdict.code

@@ -38,8 +38,8 @@ package struct DeviceCheckKey: Sendable {
 }
 
 extension DeviceCheckKey: CustomStringConvertible, CustomReflectable {
-    /// Team and key id, and nothing of the key.
+    /// The team id and the key id, without the key.
     package var description: String { signer.description }
-    /// Shows nothing of the key.
+    /// The same as `description`, so that a dump does not show the key.
     package var customMirror: Mirror { signer.customMirror }
 }

@@ -17,7 +17,7 @@ package struct GoogleSettings: Sendable {
     package init() {}
 }
 
-/// Google's services behind AuthService's protocol.
+/// Google's services, as an implementation of AuthService's `EvidenceProviders`.
 ///
 /// No call hangs: each ends within its deadline, and an outage is one of its outcomes.
 package struct GoogleProviders: EvidenceProviders {
@@ -66,7 +66,7 @@ package struct GoogleProviders: EvidenceProviders {
     /// The list of revoked Android attestation keys from a URL or a file; nil if there is none that is recent enough.
     package func revocations(from source: String) async -> RevocationStatusList? { await lists.list(from: source) }
 
-    /// The requests to Play Integrity of today and yesterday, by app and package, and the state of each revocation list.
+    /// Today's and yesterday's requests to Play Integrity, by app and package, and the state of each revocation list.
     package func report() async -> ProviderReport {
         ProviderReport(integrityUsage: decoder.usage(), revocationLists: await lists.states())
     }

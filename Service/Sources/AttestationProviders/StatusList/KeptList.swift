@@ -85,6 +85,6 @@ func boundedContents(of path: String, limit: Int) throws -> (bytes: [UInt8], mod
     // Read one byte more than allowed: if it exists, the file is too large.
     let bytes = try handle.read(upToCount: limit + 1) ?? Data()
     let modified = (attributes[.modificationDate] as? Date)?.timeIntervalSince1970 ?? 0
-    // The file system may return a time beyond an Int64. Such a file does not confirm the list.
+    // The file system may return a time that an Int64 cannot represent. Use 1970 then, so that the list is old.
     return bytes.count > limit ? nil : (Array(bytes), UnixTime(Int64(exactly: modified.rounded(.down)) ?? 0))
 }

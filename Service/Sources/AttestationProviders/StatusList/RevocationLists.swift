@@ -8,8 +8,8 @@ package import Logging
 package struct RevocationSettings: Sendable {
     /// A folder for copies, which are loaded at start; nil: no copies.
     package var directory: String?
-    /// The most seconds since the source last confirmed a list: three days by default. An older list is not used. Nil: no
-    /// limit.
+    /// The maximum number of seconds since the source last confirmed a list: three days by default. An older list is not
+    /// used. Nil: no limit.
     package var maximumAgeSeconds: Int64? = RevocationListState.maximumAge
     /// The deadline of one fetch.
     package var deadline: Duration = .seconds(20)

@@ -9,7 +9,7 @@ internal import NIOHTTP1
 /// Posts deliveries to receivers. Every attempt is bounded in time. Follows no redirects, and uses only the status of a
 /// response.
 ///
-/// Share one, and shut it down at the end.
+/// Share one transport, and shut it down at the end.
 package final class WebhookHTTP: WebhookTransport {
     /// A host and the one checked address to which a client connects for it.
     private struct Target: Hashable {
@@ -101,7 +101,7 @@ package final class WebhookHTTP: WebhookTransport {
         return HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
     }
 
-    /// Closes its connections. Afterwards every delivery fails.
+    /// Closes the connections. Afterwards every delivery fails.
     package func shutdown() async {
         let all = clients.withLock { clients in
             defer { clients = Clients(isShutDown: true) }

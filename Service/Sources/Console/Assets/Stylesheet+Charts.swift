@@ -1,5 +1,5 @@
 extension Stylesheet {
-    /// The colors of a chart's groups, and what the pages about history, refusals and app records add.
+    /// The colors of a chart's groups, and the rules that only the pages about history, refusals and app records need.
     static let further = #"""
         :root {
           --group-0: #1d5fa7; --group-1: #b3261e; --group-2: #1a6e3c; --group-3: #8a5300; --group-4: #55407a;

@@ -1,7 +1,7 @@
 internal import AuthServer
 internal import StrictJSON
 
-/// The `synheart-auth` commands for the pages' calls.
+/// Makes the `synheart-auth` command that does the same as a page's call of the admin API.
 enum CommandLineForm {
     /// The words after `synheart-auth`, without those of `last`; nil: no command makes exactly this call.
     static func of(_ call: AdminCall) -> [String]? {

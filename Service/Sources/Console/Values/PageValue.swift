@@ -2,7 +2,7 @@ internal import AuthContract
 internal import Mustache
 internal import StrictJSON
 
-/// A value of a template. `rendered` makes invisible characters visible, so that no page can forget to. The template library
+/// A value of a template. `rendered` makes invisible characters visible, so that no page has to do it. The template library
 /// escapes text for HTML.
 enum PageValue: Sendable, Hashable {
     /// No value: the template leaves out its section. If the name were absent instead, the library would search the outer values.

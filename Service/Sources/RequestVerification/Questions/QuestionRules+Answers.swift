@@ -31,7 +31,7 @@ extension QuestionRules {
             }
         default: break
         }
-        // Only a malformed or too large question can be the fault of one request.
+        // A 400 or 413 is the fault of this one request. Any other status would be the answer to all requests: an outage.
         let named = fields.flatMap { code($0, "error") } ?? "none"
         return unavailable(
             id, "the service gave no verdict: status \(response.status), code \(named), verification_id \(id)",

@@ -2,7 +2,7 @@ package import AuthContract
 internal import Bytes
 internal import StrictJSON
 
-/// The questions to the service about requests, and the results of its answers. No I/O.
+/// Makes the questions that ask the service about requests, and interprets its answers. Performs no I/O.
 package struct QuestionRules: Sendable {
     private enum Source: Sendable {
         case origin(RequestOrigin)

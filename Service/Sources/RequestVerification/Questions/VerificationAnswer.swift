@@ -3,9 +3,10 @@ public import HTTPTypes
 
 /// The result of verifying a request: what the backend must do with it.
 public enum VerificationAnswer: Sendable, Hashable {
-    /// Pass it on. This device signed it.
+    /// Pass the request on. This device signed it.
     case accepted(VerifiedIdentity)
-    /// Pass it on without an identity: the app is in observe mode, and in mode `enforce` it would be refused with this code.
+    /// Pass the request on without an identity: the app is in mode `observe`. In mode `enforce`, the request would be refused
+    /// with this code.
     case observed(code: String)
     /// Send this answer to the client.
     case refused(RefusalAnswer)
@@ -17,7 +18,7 @@ public enum VerificationAnswer: Sendable, Hashable {
         if case .accepted(let identity) = self { identity } else { nil }
     }
 
-    /// The code with which an observed request would be refused; nil for other answers.
+    /// The code with which mode `enforce` would refuse a request that mode `observe` lets pass; nil for other answers.
     public var observedCode: String? {
         if case .observed(let code) = self { code } else { nil }
     }

@@ -2,11 +2,11 @@ public import AuthContract
 
 /// The content of a verified token. It is a bearer token: any holder can use it until it expires.
 public struct DeviceToken: Sendable, Hashable {
-    /// The device that the service issued it to (`sub`).
+    /// The device that the service issued the token to (`sub`).
     public let deviceID: DeviceID
     /// The app of the device.
     public let appID: AppID
-    /// The audience, which is this backend's own.
+    /// The audience (`aud`), which is this backend's own.
     public let audience: String
     /// The channel of the app: `production`, `staging` or `dev`.
     public let channel: String

@@ -67,7 +67,7 @@ package struct Fleet: Sendable {
 
         /// When the load ends.
         package var end: End
-        /// Operations a second; nil: each begins as soon as an earlier one ends.
+        /// Operations per second; nil: an operation begins as soon as an earlier one ends.
         package var rate: Double?
         /// The percentage of operations that are rotations.
         package var rotationPercent: Int

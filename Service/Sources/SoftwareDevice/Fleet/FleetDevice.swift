@@ -172,7 +172,7 @@ struct FleetDevice: Sendable {
         }
     }
 
-    /// The code of a refusal, even of an observed one; nil: the request was accepted.
+    /// The code of a refusal, even of one that mode `observe` does not enforce; nil: the request was accepted.
     private static func code(of answer: TransportResponse, _ question: Fleet.Load.Question) -> String? {
         if case .verify = question, case .observed(let code, _)? = try? VerifyResponse(parsing: answer.body) {
             return code.rawValue

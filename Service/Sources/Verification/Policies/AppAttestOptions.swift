@@ -30,7 +30,7 @@ struct AppAttestOptions {
         policy = try policy.applying(ios, ignoring: receiptNames + Self.namesBesidePolicy)
         receiptPolicy = try receiptPolicy.applying(
             ios, ignoring: AppAttestPolicy.jsonMembers.map(\.name) + Self.namesBesidePolicy)
-        // With `null`, the App IDs or environments are not checked. A missing member changes nothing.
+        // If the member is `null`, App IDs or environments are not checked. If it is missing, the earlier layer still applies.
         if ios.names.contains("app_ids") { appIDs = ios.optionalValue("app_ids").map { _ in policy.appIDs } }
         if ios.names.contains("environments") {
             environments = ios.optionalValue("environments").map { _ in policy.environments }

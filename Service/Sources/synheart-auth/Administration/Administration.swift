@@ -12,7 +12,7 @@ protocol Administration: Sendable {
 }
 
 extension Administration {
-    /// Makes a call and returns the body of its success.
+    /// Makes a call and returns the body of the answer if the call succeeds.
     ///
     /// - Throws: `CommandFailure`: `impossible` for the statuses 401, 403, 429 and 5xx, and if the admin API does not respond;
     ///   `refused` for any other refusal.
@@ -23,7 +23,7 @@ extension Administration {
         try await ask(AdminCall(route, parameters, query: query, body: body))
     }
 
-    /// Makes this call and returns the body of its success.
+    /// Makes this call and returns the body of the answer if the call succeeds.
     func ask(_ call: AdminCall) async throws -> JSONObject {
         try Self.success(try await answer(call), of: call.route)
     }
@@ -55,7 +55,7 @@ extension Administration {
         return (try Self.success(answer, of: route), answer.entityTag)
     }
 
-    /// The body of a success.
+    /// The body of an answer, if the call succeeded.
     ///
     /// - Throws: as `ask`.
     static func success(_ answer: AdminResponse, of route: AdminRoute) throws(CommandFailure) -> JSONObject {
@@ -63,7 +63,7 @@ extension Administration {
         guard let fields = try? JSONFields(answer.body), let error = try? ErrorBody(fields) else {
             throw CommandFailure(.impossible, "the answer, with status \(answer.status), is not the admin API's")
         }
-        // Every operations listener knows the paths without parameters, so a 404 for such a path comes from another server.
+        // Every operations listener serves the paths without parameters, so a 404 for such a path comes from another server.
         if error.code == ErrorCode.notFound.rawValue, !route.template.contains("{") {
             throw CommandFailure(.impossible, "there is no admin API there: --url names the operations listener")
         }

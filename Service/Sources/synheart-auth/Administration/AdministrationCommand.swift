@@ -29,7 +29,7 @@ struct AdministrationOptions: ParsableArguments {
         if credentialFile != nil, stores.isGiven { throw ValidationError("--credential-file goes with --url") }
     }
 
-    /// The administration that these options name.
+    /// Opens the admin API that these options select: on the store, or of a running service.
     func open(creating: Bool = false) async throws -> any Administration {
         let environment = ProcessInfo.processInfo.environment
         let variable = environment[ConfigurationKey.prefix + "URL"]

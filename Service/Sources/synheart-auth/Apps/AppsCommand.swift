@@ -41,7 +41,7 @@ struct AppsCommand: AsyncParsableCommand {
         @OptionGroup var record: Record
         @OptionGroup var options: AdministrationOptions
 
-        /// Reads the record before the store is opened, so that an unreadable one creates no database.
+        /// Reads the record before the store is opened, so that no database is created if the record is unreadable.
         func run() async throws {
             try await reporting {
                 let record = try record.read()

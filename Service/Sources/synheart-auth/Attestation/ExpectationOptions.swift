@@ -74,7 +74,7 @@ struct ExpectationOptions: ParsableArguments {
     }
 
     /// The given options, and the formats that have something to compare with them. For another format, or with `--batch`, they are
-    /// refused: the check that they ask for is not made.
+    /// refused, because the check that they ask for would not be made.
     var limited: [(option: String, formats: [EvidenceFormat])] {
         let apple: [EvidenceFormat] = [.attestation, .assertion, .receipt]
         let android: [EvidenceFormat] = [.keyAttestation, .playIntegrity]
@@ -90,7 +90,7 @@ struct ExpectationOptions: ParsableArguments {
             (previousCounter != nil, "--previous-counter", [.assertion]),
             (attestedExtensions, "--attested-extensions", [.assertion]),
             (package != nil, "--package", android), (nonce != nil, "--nonce", [.playIntegrity]),
-            // An assertion has no time, so the time of its check changes nothing.
+            // An assertion has no time to compare, but `--at` is allowed for it too.
             (at != nil, "--at", EvidenceFormat.allCases),
         ]
         return options.filter(\.isGiven).map { ($0.option, $0.formats) }

@@ -11,7 +11,7 @@ struct BackupFile: Sendable {
     /// Writes a new file under a temporary name, reads it again, and renames it if it is valid.
     ///
     /// - Parameters:
-    ///   - key: must have the key that seals the backup.
+    ///   - key: the service key, which must include the key that seals the backup.
     ///   - fill: gets a function that writes bytes to the file.
     func create(
         key: ServiceKey, _ fill: (@escaping @Sendable ([UInt8]) throws -> Void) async throws -> Void

@@ -81,7 +81,8 @@ struct RestoreCommand: AsyncParsableCommand {
                 outcome = try await restoration.complete(
                     stores, else: ". The PostgreSQL database has its rows already: empty it before another attempt")
             }
-            // The largest difference between the clocks of two nodes, and the time for which a node may still make claims.
+            // With Redis, add the largest difference between two nodes' clocks, and the time for which a former node may still
+            // make claims.
             let apart = ClaimHistory.nodesApart + ClaimHistory.lease
             outcome.refusal += redis == nil ? SignaturePolicy.maximumFutureWindow : apart
         }

@@ -5,7 +5,7 @@ import Crypto
 import Foundation
 import StrictJSON
 
-/// A registered phone under an attacker's control: it has the keys, and signs anything. Unlike the SDK it never refuses.
+/// A registered phone under an attacker's control: it has the keys, and signs anything. The SDK refuses some requests.
 final class Phone: Sendable {
     let id: DeviceID
     let appID: AppID
@@ -112,7 +112,7 @@ final class Phone: Sendable {
     /// The request with an App Attest assertion over the bytes that its scheme 1 signature covers.
     ///
     /// - Parameters:
-    ///   - other: the key that asserts; nil: the phone's.
+    ///   - other: the App Attest key that asserts; nil: the phone's App Attest key.
     ///   - message: the bytes that are asserted; nil: the correct ones.
     ///   - options: the assertion's counter and faults.
     func asserted(

@@ -5,7 +5,7 @@ import Foundation
 import StrictJSON
 import SynheartAuth
 
-/// The environment of a case: the service under test, the test kit's Apple and Google, and the phones.
+/// The environment of a case: the service under test, the test kit's simulated Apple and Google, and the phones.
 struct Stage: Sendable {
     let options: Options
     let apple: AppleAuthority
@@ -15,7 +15,7 @@ struct Stage: Sendable {
     let cast = Cast()
     /// The seconds that the service's clock is ahead of this machine's.
     var clockOffset: Int64 = 0
-    /// The platforms that the app accepts from this stage's Apple and Google, the first for ordinary phones.
+    /// The platforms on which the app accepts phones that `apple` and `google` attest. `ordinary` is the first one.
     var platforms: [Platform] = []
     var trace = Trace()
 

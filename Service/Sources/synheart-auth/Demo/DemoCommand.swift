@@ -27,7 +27,7 @@ struct DemoCommand: AsyncParsableCommand {
             try await withFolder(keep, named: "demo") { folder in
                 let (appID, authorities) = (try AppID("com.example.app"), AuthorityOptions(in: folder))
                 var record = try AppRecord(JSONFields(.object(AppsCommand.Example.record(app: appID, authorities))))
-                // A chain raises the assurance of a key only if there is a status list.
+                // A certificate chain raises the assurance of a key only if there is a list of revoked keys.
                 record.android?.keyAttestation.statusList = folder + "/revoked-keys.json"
                 try await EmbeddedService.run(in: folder, app: record, providers: DemoProviders()) { embedded in
                     let cast = DemoCast(

@@ -3,7 +3,7 @@ import AttestationTestKit
 import Foundation
 import SoftwareDevice
 
-/// The test kit's Apple and Google, which attest simulated devices.
+/// The test kit's simulated Apple and Google, which attest simulated devices.
 struct AuthorityOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(

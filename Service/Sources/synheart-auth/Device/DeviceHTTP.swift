@@ -30,8 +30,8 @@ struct DeviceHTTP {
         try await sign(route, body: [], with: device.sdk, asserting: false)
     }
 
-    /// Signs and sends a request. Signs it again under scheme 2, or with an App Attest assertion, if the service demands that, and
-    /// after finishing a rotation that was cut short (client, *send*).
+    /// Signs and sends a request. If the service demands scheme 2 or an App Attest assertion, signs and sends it again as demanded.
+    /// If the signature is invalid, finishes an interrupted rotation, then signs and sends it again.
     func send(_ route: Route, body: [UInt8] = []) async throws -> Answer {
         var (isSchemeTwo, asserts, hasFinished) = (false, false, false)
         while true {

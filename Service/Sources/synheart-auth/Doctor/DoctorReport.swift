@@ -7,9 +7,9 @@ struct CheckResult: Sendable {
     enum State: String, Sendable {
         /// Nothing to do.
         case ok
-        /// It works, but needs attention.
+        /// The checked part works, but needs attention.
         case warn
-        /// It does not work, or soon will not.
+        /// The checked part does not work, or will soon fail.
         case fail
     }
 
@@ -64,7 +64,7 @@ struct DoctorReport: Sendable {
         if further > 0 { ok("ends", "\(further) more end later") }
     }
 
-    /// Warns that a secret is not set here, and that systemd may pass it only to the unit.
+    /// Warns that a secret cannot be checked: it is not set for this process, but systemd may pass it to the service's unit.
     mutating func warnWithheld(_ key: ConfigurationKey) {
         warn(
             key.rawValue,

@@ -24,7 +24,8 @@ func withFolder(_ kept: String?, named name: String, _ body: (String) async thro
 /// process.
 private struct TemporaryFolder {
     private let path: String
-    /// A folder inside it, for the command. Creating a database locks its folder, and the outer folder is already locked.
+    /// A folder inside the temporary folder, for the command. Creating a database locks its folder, and the outer folder is already
+    /// locked.
     var content: String { path + "/content" }
     /// The open folder. Its lock ends with the process, however the process ends.
     private let descriptor: Int32

@@ -38,7 +38,7 @@ struct KeeperCommand: AsyncParsableCommand {
             "redis_cluster",
         ]
 
-        /// Opens the database for a body, which also gets the place of the claims that the configuration names.
+        /// Opens the database, and runs `body` with it and with the place of the claims that the configuration names.
         ///
         /// - Parameter checksPlace: whether to refuse a Redis that cannot be used from here.
         func use(checksPlace: Bool = false, _ body: (PostgreSQLStores, ClaimPlace) async throws -> Void) async throws {

@@ -27,8 +27,8 @@ struct CommandFailure: Error, CustomStringConvertible {
 }
 
 extension AsyncParsableCommand {
-    /// Runs a command's work, and turns an error into one sentence and an exit code. Exit codes, errors of validation and
-    /// interrupts pass through. If standard output is closed, the command fails before its work.
+    /// Runs a command's work, and turns an error into one sentence and an exit code. Rethrows exit codes, validation errors and
+    /// interrupts. If standard output is closed, the command fails before its work.
     func reporting(_ work: () async throws -> Void) async throws {
         do {
             try StandardOutput.check()

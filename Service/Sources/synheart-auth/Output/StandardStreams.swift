@@ -42,7 +42,7 @@ enum StandardStreams {
             switch count == 0 ? ENOSPC : errno {
             case EINTR: continue
             case EAGAIN:
-                // Wait for room. `OutputFile` opens pipes as non-blocking, and another process may have made a shared pipe so.
+                // Wait for room. `OutputFile` opens pipes as non-blocking, and another process may have made a shared pipe non-blocking.
                 var state = pollfd(fd: stream, events: Int16(POLLOUT), revents: 0)
                 _ = poll(&state, 1, -1)
             case let number: return number

@@ -3,7 +3,7 @@ import AuthService
 import StrictJSON
 import Verification
 
-/// Writes refused proofs as recordings, which `attestation replay` judges again.
+/// Makes the JSON documents of recordings, whose checks `attestation replay` repeats.
 struct RecordingFiles: RecordingWriter {
     func document(of proof: RefusedProof, subject: JSONObject) throws -> (format: String, document: JSONObject) {
         let file = try RecordingFile(of: proof, about: subject)

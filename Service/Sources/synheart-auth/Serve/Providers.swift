@@ -53,7 +53,7 @@ struct Providers {
         return Set(apps.records.compactMap { $0.android?.keyAttestation.statusList }).subtracting(["none"])
     }
 
-    /// Throws if a list that an app names is unusable, with its source, age and failure.
+    /// Throws if a list that an app names is unusable. The error has the list's source, age and failure.
     func checkLists() async throws {
         for state in await lists.states() where !state.isUsable {
             let age = state.ageSeconds.map { "\($0) s old" } ?? "never loaded"

@@ -54,8 +54,8 @@ struct MigrateStoreCommand: AsyncParsableCommand {
                 let isUnserved = try await source.lock.withoutService {
                     moved = try await PostgreSQLStores.importRows(
                         url, from: source.export,
-                        // Note the move before PostgreSQL commits the rows. Otherwise, if this command is killed between the two,
-                        // a service could start on the file, and would not know devices that register in PostgreSQL.
+                        // Note the move before PostgreSQL commits the rows. Otherwise, if this command is killed after the commit,
+                        // a service could start on the file, which lacks the devices that register in PostgreSQL.
                         committing: { try source.noteMove(to: "PostgreSQL at \(Date.now.formatted(.iso8601))") },
                         progress: { table, count in Self.tell("\(table.rawValue): \(count)") })
                     try await verify(url, against: source)
@@ -69,7 +69,7 @@ struct MigrateStoreCommand: AsyncParsableCommand {
     }
 
     /// Gives up the move, unless a node has used PostgreSQL: the file lacks the devices and revocations that PostgreSQL got since
-    /// the move, and phones would give up their identities.
+    /// the move. A phone that registered since would get NOT_REGISTERED and discard its identity.
     private func giveUp(_ source: SQLiteStores, _ database: String) async throws {
         if let target {
             let stores = try await PostgreSQLStores.connect(target, role: .administration)

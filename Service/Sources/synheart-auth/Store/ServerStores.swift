@@ -38,7 +38,7 @@ struct ServerStores: StoreEngine {
     /// Redis only which primary of PostgreSQL the nodes use: a former one that runs again would take a change that no node sees.
     ///
     /// - Parameters:
-    ///   - redis: nil: Redis is not asked.
+    ///   - redis: the URL of Redis; nil: Redis is not asked.
     ///   - creating: whether to create the tables in an empty database.
     static func forCommand(postgresql url: String, redis: String?, creating: Bool) async throws -> ServerStores {
         var options = PostgreSQLStores.Options()
@@ -47,7 +47,7 @@ struct ServerStores: StoreEngine {
         options.connections = 2
         options.createsTables = creating
         let postgresql = try await PostgreSQLStores.connect(url, role: .administration, options: options)
-        // The first query shows which primary answers.
+        // Query PostgreSQL before Redis: only an answer shows which primary this is.
         let ahead = try? await postgresql.clockLead()
         if let redis, let primary = await RedisStores.newestPrimary(redis) { postgresql.learn(of: primary) }
         if let ahead, abs(ahead) > PostgreSQLStores.maximumClockDifference {

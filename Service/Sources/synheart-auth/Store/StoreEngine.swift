@@ -10,8 +10,8 @@ protocol StoreEngine: Sendable {
     var serviceKeys: any ServiceKeyStore { get }
     /// The lock that keeps services from running while the service key changes.
     var lock: any ServiceLock { get }
-    /// For each part of the stores of challenges and claims that can currently be used, the first bytes of the challenges and
-    /// device ids that belong to it (`Readiness`). Empty if the stores have no parts.
+    /// Prefixes for `Readiness`, one for each Redis server that can be used now: challenges and device ids that begin with these
+    /// bytes are stored at this server. Empty without Redis.
     var parts: [[UInt8]] { get }
     /// Whether one of the readiness checks compares this node's clock with a server's.
     var hasServerClock: Bool { get }
@@ -26,16 +26,16 @@ protocol StoreEngine: Sendable {
     /// Refuses later changes unless this is the sealing key.
     func allowWrites(whileSealing key: ServiceKeyCheck)
 
-    /// Gives a body the end of the audit log (nil: the log is empty) and a function that visits every row, both from one snapshot.
-    /// The service may run.
+    /// Runs `body` with the end of the audit log (nil: the log is empty) and a function that visits every row, both from one
+    /// snapshot. The service may run.
     func snapshot(_ body: @escaping @Sendable (AuditLink?, StoredTable.Export) throws -> Void) async throws
 
-    /// Ends the use of the stores. Running calls are answered.
+    /// Closes the stores. Calls that already run are still answered.
     func close() async
 }
 
 extension SQLiteStores: StoreEngine {
-    /// One file has no parts.
+    /// Empty: SQLite has only one file.
     var parts: [[UInt8]] { [] }
     var hasServerClock: Bool { false }
 

@@ -50,7 +50,7 @@ struct StoreKey {
         self.key = key
     }
 
-    /// The rules for this key over the stores that it seals.
+    /// The rules that check whether this key fits the stores.
     func rules(_ stores: any StoreEngine) -> ServiceKeyRules { ServiceKeyRules(store: stores.serviceKeys, key: key) }
 
     /// Runs `body`. If the key is refused, the error names the key's source and the place of the stores.
@@ -66,8 +66,8 @@ struct StoreKey {
         stores.serviceSeals(with: key.checks[0])
     }
 
-    /// For commands that run next to a service: throws if the key does not fit the stores. If `writing`, also throws if a
-    /// running service does not know a new first key.
+    /// For commands that run next to a service: throws if the key does not fit the stores. If `writing`, also throws if the
+    /// first key is new and a running service is not configured with it.
     func admitCommand(to stores: any StoreEngine, writing: Bool) async throws {
         try await explaining { try await rules(stores).admit(writing: writing, lock: stores.lock) }
         // Each change checks the key again, because the key may be rotated after the check above.

@@ -1,6 +1,6 @@
 package android.os;
 
-/** Stand-in: an object without function for the main thread's queue. */
+/** Stand-in: represents the main thread. It has no queue of messages. */
 public final class Looper {
     private static final Looper MAIN = new Looper();
 

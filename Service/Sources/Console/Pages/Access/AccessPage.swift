@@ -7,7 +7,7 @@ internal import StrictJSON
 struct AccessPage: ConsolePage {
     let path = "/access"
     let needs: AdminRoute? = .listSigningKeys
-    /// The time before the end of a credential from which the page marks it, in seconds.
+    /// The page marks a credential that expires within this number of seconds.
     private static let soon: Int64 = 14 * 86_400
 
     func show(_ visit: Visit) async throws -> Page {

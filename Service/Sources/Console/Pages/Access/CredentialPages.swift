@@ -88,7 +88,7 @@ struct CredentialRevocationPage: ChangePage {
     }
 }
 
-/// Makes the standby key the one that signs.
+/// Makes the standby key the signing key.
 struct SigningKeyRotationPage: ChangePage {
     let path = "/access/signing-keys/rotate"
     let needs: AdminRoute? = .rotateSigningKeys

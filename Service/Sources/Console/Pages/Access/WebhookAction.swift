@@ -1,7 +1,7 @@
 internal import AuthServer
 internal import StrictJSON
 
-/// The changes of one webhook.
+/// The changes that a person can make to a webhook.
 enum WebhookAction: String, CaseIterable, Sendable {
     case enable, disable, resend, remove
 
@@ -13,7 +13,7 @@ enum WebhookAction: String, CaseIterable, Sendable {
         }
     }
 
-    /// The button that leads to the page of the change.
+    /// The label of the button that leads to the page of the change.
     var label: String {
         switch self {
         case .enable: "Switch on"
@@ -23,7 +23,7 @@ enum WebhookAction: String, CaseIterable, Sendable {
         }
     }
 
-    /// Whether the change can apply to a webhook of the admin API.
+    /// Whether the change can apply to a webhook, as the admin API shows it.
     func applies(to webhook: JSONValue) -> Bool {
         switch self {
         case .enable: webhook["enabled"]?.bool == false
@@ -33,7 +33,7 @@ enum WebhookAction: String, CaseIterable, Sendable {
     }
 }
 
-/// The page that confirms a change of a webhook.
+/// The page that asks the person to confirm a change of a webhook.
 struct WebhookActionPage: ChangePage {
     let change: WebhookAction
 

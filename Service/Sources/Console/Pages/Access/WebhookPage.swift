@@ -7,8 +7,8 @@ internal import StrictJSON
 struct WebhookPage: ConsolePage {
     let path = "/access/webhooks/{webhook_id}"
     let needs: AdminRoute? = .showWebhook
-    /// The largest number of events that are read up to the webhook's position, of events that are read after it, and of
-    /// deliveries.
+    /// The maximum number of entries that are read for each of the page's three lists: the events up to the webhook's position,
+    /// the events after it, and the deliveries.
     private static let maximumEvents = 20
     /// Seconds for which a failed delivery is retried, as *Webhooks.md* promises.
     private static let retryPeriod: Int64 = 86_400
@@ -126,7 +126,7 @@ struct WebhookPage: ConsolePage {
     }
 
     /// Whether the webhook gets this event: the event must have one of the webhook's codes, and belong to one of its apps. A
-    /// webhook without codes gets all codes; one for all apps also gets the events of no app.
+    /// webhook without codes gets all codes. A webhook for all apps also gets events that belong to no app.
     private static func wants(_ webhook: JSONValue, _ event: JSONValue) -> Bool {
         let codes = (webhook["events"]?.elements ?? []).compactMap(\.string)
         guard codes.isEmpty || event["code"]?.string.map(codes.contains) ?? false else { return false }
@@ -230,12 +230,12 @@ extension Templates {
         {{/commands}}
         """#
 
-    /// Whether a webhook delivers.
+    /// Shows whether a webhook delivers.
     static let webhookState = #"""
         {{#enabled}}{{#failing}}<span class="tag warn">fails</span> {{failure}}<br>since {{>time}}{{/failing}}{{^failing}}delivers{{/failing}}{{/enabled}}{{^enabled}}off{{/enabled}}
         """#
 
-    /// An event of the log, as a webhook gets it.
+    /// Shows an event of the log that the webhook gets.
     static let webhookEvent = #"""
         <li class="event">
         <p><strong>{{words}}</strong> <code>{{code}}</code> · event {{sequence}}{{#app}} · {{.}}{{/app}}{{#device}} · <a href="{{path}}"><code>{{id}}</code></a>{{/device}}</p>

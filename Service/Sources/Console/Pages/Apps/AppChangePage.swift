@@ -61,7 +61,7 @@ struct AppChangePage: ConsolePage {
         return visit.made(call, ifMatch: draft.tag, "The record is changed.", next: PagePath.of("apps", app(visit)))
     }
 
-    /// The confirmation with the effect of a draft, or the conflict.
+    /// The page that shows a draft's effect and asks for confirmation; if the record has changed, the page of the conflict.
     private static func effect(
         of draft: RecordDraft, _ record: JSONObject, _ visit: Visit
     ) async throws(CallRefused) -> Page {
@@ -80,7 +80,7 @@ struct AppChangePage: ConsolePage {
     /// choice is missing.
     private static func merged(_ draft: RecordDraft, _ record: JSONObject, _ visit: Visit) async throws -> Page {
         let conflict = RecordConflict(draft, record, try await current(visit))
-        // The form has the version whose conflicts the person saw.
+        // The draft's tag is the version whose conflicts the person saw. If the record has changed since, show its conflicts.
         guard conflict.current.tag == draft.tag else { return await page(conflict, visit) }
         guard let resolved = conflict.resolved(by: visit.request.form) else {
             return await page(conflict, visit, problem: "Choose whose value is used for each member.", status: 400)

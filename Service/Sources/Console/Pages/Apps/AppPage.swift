@@ -33,7 +33,7 @@ struct AppPage: ConsolePage {
             ])
     }
 
-    /// The devices of an app by status, with links to them.
+    /// The number of an app's devices with each status, with links to the devices.
     ///
     /// - Parameter statistics: the app's entry in an answer of the statistics.
     static func counts(_ statistics: JSONValue?, of app: String) -> PageValue {
@@ -66,7 +66,7 @@ struct RecordRow: Sendable, Hashable {
         ]
     }
 
-    /// The members of a record, in the order of their table, without those of an absent platform.
+    /// The members of a record, in the order of `AppRecord.objects`, without those of an absent platform.
     static func all(_ record: JSONValue) -> [RecordRow] {
         AppRecord.objects.flatMap { path, members -> [RecordRow] in
             var object: JSONValue? = record

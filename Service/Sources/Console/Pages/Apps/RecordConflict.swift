@@ -39,7 +39,7 @@ struct RecordConflict: Sendable {
 
     private static func field(_ index: Int) -> String { "choice-\(index)" }
 
-    /// The template's values besides the forms.
+    /// The template's values, except those of the forms.
     func values(_ app: String, _ visit: Visit) async -> [String: PageValue] {
         var index = 0
         let rows: [PageValue] = merge.differences.map { difference in
@@ -76,8 +76,8 @@ struct RecordConflict: Sendable {
         return .lines(text.count > maximumText ? text.prefix(maximumText) + "…" : text)
     }
 
-    /// The authors of changes since the person began, newest first. If the app's newest events do not reach back to the original
-    /// record, only the author of the last change is returned. Empty if the log cannot be read.
+    /// The authors of changes since the person began to edit, newest first. If the app's newest events do not reach back to the
+    /// original record, only the author of the last change is returned. Empty if the log cannot be read.
     private func authors(of app: String, _ visit: Visit) async -> [PageValue] {
         let limit = String(Self.maximumEvents)
         let call = AdminCall(.queryAudit, query: [("app_id", app), ("limit", limit)])

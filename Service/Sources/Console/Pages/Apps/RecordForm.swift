@@ -32,7 +32,8 @@ struct RecordForm: Sendable {
 
     // MARK: From a form
 
-    /// The fields of a form. Each member has one field, so that a form that was cut off does not reset members to their defaults.
+    /// The fields of a form. Each member must have exactly one field, so that a truncated form does not reset members to their
+    /// defaults.
     init(_ form: PageFields) throws(PageRefusal) {
         for field in RecordGroup.fields {
             let (plain, json) = (form.values(Self.plain(field.name)), form.values(Self.json(field.name)))
@@ -61,7 +62,8 @@ struct RecordForm: Sendable {
     ///   - base: the original; nil: unknown.
     /// - Throws: `RecordDraft.Problem` for a record that a form cannot show: it has an unknown member, a member that should be an
     ///   object is not, or it lacks a member to which the original gives another value than the default. Fields would write the
-    ///   default for the missing member. For the admin API, a default such as null is not the same as absence: null lifts a demand.
+    ///   default for the missing member. For the admin API, a default is not the same as absence: null for `keys.compromise` lifts
+    ///   its demands, and a record without the member is refused.
     init(_ record: JSONObject, over base: JSONObject?) throws(RecordDraft.Problem) {
         var problems: [RecordProblem] = []
         read(.record, record, base, &problems)

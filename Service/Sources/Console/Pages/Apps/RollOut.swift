@@ -2,7 +2,7 @@ internal import AuthContract
 internal import AuthServer
 internal import StrictJSON
 
-/// How close an app is to enforcing: verified requests, compared with those that would be refused.
+/// How ready an app is for mode `enforce`: its verified requests, compared with those that this mode would refuse.
 enum RollOut {
     private static let days: Int64 = 7
     private static let step: Int64 = 21_600
@@ -50,7 +50,7 @@ enum RollOut {
             ])
     }
 
-    /// The groups of the chart: first the verified requests, then each code of an observed refusal.
+    /// The groups of the chart: first the verified requests, then those that mode `enforce` would refuse, by code.
     private static func groups(_ history: JSONValue) -> [StackedChart.Group] {
         let series = (history["series"]?.elements ?? []).filter { series in
             let outcome = Verdicts.Outcome(series["code"]?.string ?? "")
@@ -62,7 +62,7 @@ enum RollOut {
         return HistoryGroups(answer, by: "code").groups
     }
 
-    /// The shares of each version, the most used first.
+    /// How many requests of each version of the app verify, and how many mode `enforce` would refuse; the most used version first.
     private static func versions(_ history: JSONValue) -> PageValue {
         var sums: [String: (verified: Int64, observed: Int64, codes: [String: Int64])] = [:]
         for series in history["series"]?.elements ?? [] {

@@ -20,7 +20,7 @@ enum DeviceChange: String, CaseIterable, Sendable {
         }
     }
 
-    /// The button that leads to the page of the change.
+    /// The label of the button that leads to the page of the change.
     var label: String {
         switch self {
         case .approve: "Approve"
@@ -32,7 +32,7 @@ enum DeviceChange: String, CaseIterable, Sendable {
         }
     }
 
-    /// Whether the change can apply to a device of the admin API.
+    /// Whether the change can apply to a device, as the admin API shows it.
     func applies(to device: JSONValue) -> Bool {
         let status = device["status"]?.string
         return switch self {
@@ -57,7 +57,7 @@ enum DeviceChange: String, CaseIterable, Sendable {
     }
 }
 
-/// The page that confirms a decision about a device.
+/// The page that asks the person to confirm a decision about a device.
 struct DeviceChangePage: ChangePage {
     let change: DeviceChange
 

@@ -3,7 +3,7 @@ internal import AuthServer
 internal import AuthService
 internal import StrictJSON
 
-/// Changes in the time of a chart: of app records, keys, stores and the version of the service, from the audit log.
+/// Changes during the period of a chart: of app records, keys, stores and the version of the service, from the audit log.
 struct HistoryMarkers: Sendable {
     /// The largest number of markers. The newest ones are shown.
     static let maximum = 50
@@ -44,8 +44,8 @@ struct HistoryMarkers: Sendable {
         }
     }
 
-    /// The newest events, up to one more than the largest number of markers. None of the codes is one of events about devices,
-    /// so the call can search the whole log.
+    /// The newest events, up to one more than the largest number of markers. No code belongs to events about devices, so the
+    /// admin API searches the whole log for the codes.
     private static func events(
         since: UnixTime, of app: String?, _ visit: Visit
     ) async throws(CallRefused) -> [JSONValue] {

@@ -12,7 +12,7 @@ struct Concern: Sendable, Hashable {
 
     /// The number of an app's refused requests below which their share is meaningless.
     private static let fewest: Int64 = 20
-    /// The share of refusals, in percent, from which an app is named.
+    /// An app is a concern if at least this share of its requests is refused, in percent.
     private static let share: Int64 = 10
     private static let day: Int64 = 86_400
 
@@ -53,7 +53,7 @@ struct Concern: Sendable, Hashable {
         }
     }
 
-    /// The history page of a code by version of the app, for the last day compared with the day before.
+    /// The path of the history page that counts a code by version of the app, for the last day compared with the day before.
     private static func versions(of app: String, code: String) -> String {
         PagePath.of(
             "history",

@@ -7,11 +7,11 @@ struct Verdicts: Sendable {
     enum Outcome: Sendable {
         /// A verified request, or a registration that was answered with any status.
         case accepted
-        /// Refused by the rules.
+        /// A request that the rules refuse.
         case refused
-        /// Would have been refused, if the app enforced.
+        /// A request that passed because the app is in mode `observe`. Mode `enforce` would have refused it.
         case observed
-        /// The service or a provider could not judge it.
+        /// A request that the service or a provider could not judge.
         case failed
 
         /// - Parameter code: a code of the history.
@@ -35,7 +35,7 @@ struct Verdicts: Sendable {
     struct App: Sendable {
         let id: String
         var sums: [Outcome: Int64] = [:]
-        /// The counts of the codes that are not accepted.
+        /// The counts of the codes whose outcome is not `accepted`.
         var codes: [String: Int64] = [:]
 
         func sum(_ outcome: Outcome) -> Int64 { sums[outcome] ?? 0 }

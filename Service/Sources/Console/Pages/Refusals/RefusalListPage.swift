@@ -72,7 +72,7 @@ extension RefusalListPage {
     }
 }
 
-/// Confirms that a recorded refusal is erased.
+/// Asks for confirmation, then erases a recorded refusal.
 struct RefusalErasePage: ChangePage {
     let path = "/refusals/{app_id}/{recording_id}/erase"
     let needs: AdminRoute? = .eraseRecording

@@ -10,10 +10,11 @@ enum RefusalSearch: Sendable, Hashable {
     case hash(String)
     /// The approximate time.
     case time(UnixTime)
-    /// The id of a request in another form. Only the log contains ids of requests.
+    /// The id of a request that does not have the form of a device id. Only the log contains ids of requests.
     case request(String)
 
-    /// The number of newest recorded refusals that are compared. The service keeps at most this many of one app.
+    /// The number of newest recorded refusals that are compared with the search term. The service keeps at most this many of one
+    /// app.
     static let maximumCompared = 1000
     /// Seconds before and after the time that are searched.
     static let span: Int64 = 15 * 60

@@ -20,7 +20,7 @@ struct SetUpAnswers: Sendable {
 
     subscript(_ name: String) -> String { values[name] ?? "" }
 
-    /// The steps of these answers.
+    /// The steps of the set-up, without those of platforms that are not chosen.
     var steps: [SetUpStep] {
         SetUpStep.allCases.filter { step in
             switch step {

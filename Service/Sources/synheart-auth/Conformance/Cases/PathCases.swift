@@ -29,8 +29,8 @@ extension ConformanceCase {
         },
     ]
 
-    /// A case about paths that a proxy may change into the status route's. The first request for each is signed for the status
-    /// route: if a proxy changes the path, the request is wrongly accepted.
+    /// A case about paths that a proxy may change into the path of the status route. The first request for each path is signed
+    /// for the status route: if a proxy changes the path, the request is wrongly accepted.
     private static func path(_ id: String, _ what: String, _ targets: [String]) -> ConformanceCase {
         .init(id, "Strictness", "a path with \(what) is not the path without") { stage in
             let phone = try await stage.phone()

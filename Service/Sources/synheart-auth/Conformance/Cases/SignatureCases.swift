@@ -71,7 +71,7 @@ extension ConformanceCase {
             for name in six {
                 var request = try phone.signed(.status, at: stage.now)
                 request.headers.append((name, request.value(name)))
-                // A proxy that joins the values makes a different malformed request.
+                // A proxy may join the two values. The service may refuse the joined value with another code.
                 try await stage.refused(request, .invalidRequest, .unsupportedSigVersion, what: name)
             }
         },

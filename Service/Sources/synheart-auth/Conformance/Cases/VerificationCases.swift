@@ -124,7 +124,7 @@ extension Stage {
         return answer
     }
 
-    /// Asks about a request that must be verified.
+    /// Asks `/verify` about a request, and fails the case unless the request is verified.
     func verifies(_ request: WireRequest, of phone: Phone, id: String? = nil, at url: String? = nil) async throws {
         let answer = try await verify(request, id: id, at: url)
         guard case .verified(let identity)? = try? VerifyResponse(parsing: answer.body), answer.isSuccess else {
@@ -133,7 +133,7 @@ extension Stage {
         try require(identity.deviceID == phone.id && identity.appID == appID, "another identity was verified")
     }
 
-    /// Asks about a request that must be refused.
+    /// Asks `/verify` about a request, and fails the case unless the request is refused with this code.
     func rejects(_ request: WireRequest, _ code: ErrorCode, what: String = "") async throws {
         let answer = try await verify(request)
         try requireRefusal(answer, [code], what)

@@ -100,7 +100,7 @@ struct ClientConformanceCommand: AsyncParsableCommand {
 
     private func authorityFile(in folder: String) -> String { authority ?? AuthorityOptions(in: folder).authority }
 
-    /// The app, which accepts development mode, simulated phones, and scheme 2 at every listener.
+    /// The record of the app, which accepts development mode, simulated phones, and scheme 2 at every listener.
     private func record(
         of appID: AppID, in folder: String, _ listeners: [FaultListener]
     ) throws -> AppRecord {

@@ -6,7 +6,7 @@ import Glibc
 struct ClientProcess {
     let command: [String]
     let environment: [String: String]
-    /// The folder for its output.
+    /// The folder for the files with the command's output.
     let folder: String
     /// The longest time that one start of the command may take.
     let limit: Duration

@@ -6,10 +6,10 @@ struct FleetPlan: Sendable {
     /// The decision's name in the admin API.
     let decision: String
     let app: String
-    /// The members of the call for one device, as given on the command line.
+    /// The JSON members of the call for one device, as given on the command line.
     let asked: JSONObject
-    /// The members of each call. A time relative to now is replaced by a fixed time, so that a repeated call makes the same
-    /// demand.
+    /// The JSON members of each call. A time relative to now is replaced by a fixed time, so that a repeated call makes the
+    /// same demand.
     var members: JSONObject
     /// The conditions; nil: the devices are those of a file.
     let conditions: [String]?

@@ -4,7 +4,7 @@ import StrictJSON
 
 /// The conditions of `--where`. A device must meet all of them.
 struct FleetQuery: Sendable {
-    /// The subject of a condition, under its name in `--where`.
+    /// The property of a device that a condition compares. The raw value is its name in `--where`.
     enum Name: String, CaseIterable, Sendable {
         case status, platform
         case registeredFrom = "registered_from"

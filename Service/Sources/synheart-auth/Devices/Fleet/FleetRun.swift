@@ -43,7 +43,7 @@ struct FleetRun {
         guard tally[.refused] == 0 else { throw CommandFailure(.refused, "\(tally[.refused]) devices were refused") }
     }
 
-    /// The members with a fixed time in place of the seconds until then.
+    /// The JSON members of a call, with a fixed time in `by` instead of `within_seconds`.
     private static func fixed(_ body: JSONObject, at now: UnixTime) -> JSONObject {
         // `within_seconds: 0` demands the rotation at once. A repeated call makes the same demand, so it needs no fixed time.
         guard let within = body["within_seconds"]?.integer, within > 0 else { return body }
@@ -53,7 +53,7 @@ struct FleetRun {
         return body
     }
 
-    /// Throws if the keys of the last devices would have to be rotated before these devices are told.
+    /// Throws if the last devices would get the demand to rotate only after their keys had to be rotated.
     private static func requireTime(
         for count: Int, at rate: Double, _ plan: FleetPlan, _ now: UnixTime
     ) throws(CommandFailure) {

@@ -21,7 +21,7 @@ import javax.crypto.Cipher;
 import javax.crypto.spec.GCMParameterSpec;
 import javax.crypto.spec.SecretKeySpec;
 
-/** Stands in for Google's Play Integrity server: classic tokens, which an app's keys decrypt, and standard ones, which only it decodes. */
+/** Google's Play Integrity server. It makes classic tokens, which an app's keys decrypt, and standard tokens, which only it can decode. */
 public final class GoogleStandIn implements AutoCloseable {
     private static final Base64.Encoder BASE64 = Base64.getEncoder(), URL = Base64.getUrlEncoder().withoutPadding();
 

@@ -90,7 +90,7 @@ public final class KeystoreDaemon {
             this.provisioning = provisioning;
         }
 
-        /** Whether only attestation can fail with this code. It does not affect a key without attestation. */
+        /** Whether only attestation can fail with this code: the creation of a key without attestation still succeeds. */
         boolean isOfAttestation() {
             return code >= OUT_OF_KEYS && code <= GET_ATTESTATION_APPLICATION_ID_FAILED || code == ATTESTATION_KEYS_NOT_PROVISIONED;
         }

@@ -58,7 +58,7 @@ public final class StandInDevice {
         return current;
     }
 
-    /** A context as an activity or a service of the app has it. */
+    /** A context like that of an activity or a service of the app. */
     public Context context() { return new AppContext(false); }
 
     /** Restarts the phone. Until {@link #unlock}, the credential-encrypted storage cannot be read. */

@@ -1,7 +1,7 @@
 import AuthContract
 
 extension ClientCase {
-    /// A client's knowledge of the service's clock.
+    /// How a client learns the service's clock.
     static let clocks: [ClientCase] = [
         learned("clock", "after CLOCK_SKEW the client learns the clock and signs again", hasPage: false),
         learned(

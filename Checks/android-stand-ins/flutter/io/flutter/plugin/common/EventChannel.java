@@ -2,7 +2,7 @@ package io.flutter.plugin.common;
 
 import java.util.concurrent.atomic.AtomicReference;
 
-/** Stand-in: a channel of events under the standard codec. Dart listens and cancels by method calls. */
+/** Stand-in: a channel of events with the standard codec. Dart listens and cancels by method calls. */
 public final class EventChannel {
     private final BinaryMessenger messenger;
     private final String name;

@@ -3,7 +3,7 @@ package io.flutter.plugin.common;
 import androidx.annotation.NonNull;
 import androidx.annotation.Nullable;
 
-/** Stand-in: a channel of method calls under the standard codec. */
+/** Stand-in: a channel of method calls with the standard codec. */
 public class MethodChannel {
     private final BinaryMessenger messenger;
     private final String name;

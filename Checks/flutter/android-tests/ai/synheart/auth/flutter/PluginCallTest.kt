@@ -61,7 +61,7 @@ class PluginCallTest {
 
     @Test
     fun `an error of a send says whether the request may have happened`() {
-        // Such an error is made by an internal function of the client, which the test calls by reflection.
+        // An internal function of the client makes such errors. The test calls it by reflection.
         val mark = Class.forName("ai.synheart.auth.FailuresKt")
             .getMethod("afterRequest", SynheartAuthException::class.java, Boolean::class.javaPrimitiveType)
         for (expected in listOf(true, false)) {

@@ -38,7 +38,7 @@ class PluginLifeTest {
         assertEquals(6, headers.size)
         assertTrue(headers.any { fields(it)["name"] == "X-Synheart-Signature" })
         assertEquals(200, fields(success("send", send("$service/auth/v1/device/status") + ("scheme" to "one")))["status"])
-        // The configuration names the scheme. No call moves the device to another one.
+        // The configuration sets the scheme. A call that names the other scheme fails.
         val moved = engine.call("send", send("$service/auth/v1/device/status") + ("scheme" to "two")) as Answer.Failure
         assertEquals("SIGNING_FAILED", moved.code)
         val other = "https://other.example.com/"

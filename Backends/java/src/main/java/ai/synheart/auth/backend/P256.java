@@ -35,7 +35,7 @@ final class P256 {
         }
     }
 
-    /** Whether 32 bytes of a signature are a number from 1 to the order less 1. */
+    /** Whether 32 bytes of a signature are a number from 1 to the order of the curve's group minus 1. */
     static boolean isInRange(byte[] signature, int offset) {
         BigInteger number = new BigInteger(1, Arrays.copyOfRange(signature, offset, offset + 32));
         return number.signum() > 0 && number.compareTo(CURVE.getOrder()) < 0;

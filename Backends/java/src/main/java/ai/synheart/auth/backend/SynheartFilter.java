@@ -44,7 +44,7 @@ public final class SynheartFilter implements Filter {
         if (!(request instanceof HttpServletRequest received) || !(response instanceof HttpServletResponse answer)) {
             throw new ServletException("only HTTP requests can be verified");
         }
-        // The dispatch is for an error page, a forward or the second half of an asynchronous request.
+        // The dispatch is for an error page, for a forward, or for a request that continues asynchronously.
         boolean isInner = received.getDispatcherType() != DispatcherType.REQUEST;
         if (isInner || verificationOf(received) != null) {
             // A server may dispatch the original request, with identity headers that the client sent.
@@ -92,7 +92,7 @@ public final class SynheartFilter implements Filter {
         }
     }
 
-    /** Whether there was a body, and another filter took it: by its stream or by the parameters of a form. */
+    /** Whether another filter has already read the body, from its stream or as the parameters of a form. */
     private static boolean isReadBefore(HttpServletRequest received) throws IOException {
         boolean hasBody = received.getContentLengthLong() > 0 || received.getHeader("Transfer-Encoding") != null;
         return hasBody && received.getInputStream().isFinished();

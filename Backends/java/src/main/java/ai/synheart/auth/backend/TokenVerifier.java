@@ -125,7 +125,7 @@ public final class TokenVerifier {
     }
 
     private static boolean verifies(PublicKey key, String message, byte[] signature) {
-        // Some versions of Java accepted zeros (CVE-2022-21449).
+        // Some versions of Java accepted a signature of zeros (CVE-2022-21449).
         if (signature.length != 64 || !P256.isInRange(signature, 0) || !P256.isInRange(signature, 32)) return false;
         try {
             Signature verification = Signature.getInstance("SHA256withECDSAinP1363Format");

@@ -43,17 +43,17 @@ final class VerifiedRequest extends UnclaimedRequest {
         this.body = body;
     }
 
-    /** Forgets the parameters: a dispatcher puts a request with its own parameters below this one. */
+    /** Clears the cached parameters: a dispatcher replaces the wrapped request by one that has parameters of its own. */
     @Override
     public void setRequest(ServletRequest request) {
         super.setRequest(request);
         parameters = null;
     }
 
-    /** Without this, the second half of an asynchronous request would get the original request, without its body. */
+    /** Without this override, an asynchronous dispatch would get the original request, whose body was already read. */
     @Override
     public AsyncContext startAsync() {
-        // Uses the server's own answer, as without this filter. Filters of the second half wrap it again.
+        // Uses the server's own response, as without this filter. The filters of the asynchronous dispatch wrap it again.
         ServletResponse original = answer;
         while (original instanceof ServletResponseWrapper wrapper) original = wrapper.getResponse();
         return startAsync(this, original);
@@ -104,7 +104,7 @@ final class VerifiedRequest extends UnclaimedRequest {
         return parameters;
     }
 
-    /** Whether the body is a form of more than {@link #PAIR_LIMIT} pairs. The server's limit does not apply to it. */
+    /** Whether the body is a form of more than {@link #PAIR_LIMIT} pairs. The server's limit does not apply: this class parses the form. */
     static boolean hasTooManyPairs(HttpServletRequest received, byte[] body) {
         if (!isForm(received)) return false;
         int pairs = 1;

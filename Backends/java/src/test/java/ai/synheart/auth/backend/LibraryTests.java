@@ -303,7 +303,7 @@ public final class LibraryTests {
         equal(forwarded, "0,1,2");
     }
 
-    /** Answers from an error page, or the second half of an asynchronous request, with the headers that claim an identity. */
+    /** Answers with the headers that claim an identity, from an error page or from an asynchronous dispatch. */
     private static final class Dispatched extends HttpServlet {
         private static final long serialVersionUID = 1;
 
