@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Runs the first use on each library's page against the built service, with a software device.
+"""Runs the first example on each library's page against the built service, with a software device.
 
     Backends/testing/end_to_end.py path/to/synheart-auth BUILD_FOLDER LANGUAGE…
 
-The page's sample is used unchanged, except for the service's address and the port. BUILD_FOLDER/LANGUAGE/run-sample starts it,
-BUILD_FOLDER/LANGUAGE/run-subject the server of `drive.py`, which checks a token of the running service. `LANGUAGE/assemble` makes
-both scripts.
+The example is used unchanged, except for the service's address and the port. BUILD_FOLDER/LANGUAGE/run-sample starts the example.
+BUILD_FOLDER/LANGUAGE/run-subject starts the server that `drive.py` tests; this server checks a token of the running service.
+`LANGUAGE/assemble` makes both scripts.
 """
 
 import concurrent.futures

@@ -216,7 +216,9 @@ def environment(folder):
 
 
 def run_blocks(name, page, shell, placed):
-    """Runs the blocks of a page, with each text as `placed` makes it. Returns how many outputs were compared."""
+    """Runs the shell blocks of a page, and compares their output with the text block that follows. Code in other languages
+    must stand in a compiled file. `placed` replaces the paths and ports of a text by those of this run. Returns the number
+    of compared outputs."""
     compiled = "\n".join(squeezed((ROOT / path).read_text()) for path in COMPILED)
     compared, found = 0, blocks(page)
     for index, (language, text) in enumerate(found):

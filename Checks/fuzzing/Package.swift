@@ -22,7 +22,7 @@ let package = Package(
     platforms: [.macOS(.v15)],
     dependencies: [
         .package(name: "synheart-auth", path: "../.."),
-        // Targets of the service. The package is in another folder, and brings its dependencies.
+        // For fuzzers of the service's modules.
         .package(path: "../../Service"),
         .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-crypto.git", from: "4.5.2"),

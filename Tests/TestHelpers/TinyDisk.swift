@@ -7,7 +7,7 @@ public final class TinyDisk: Sendable {
     /// Whether this process may mount a file system.
     public static let canBeMounted = TinyDisk(kilobytes: 64) != nil
 
-    /// Mounts a file system of this size, in KiB; nil: this process may not.
+    /// Mounts a file system of this size, in KiB; nil if the process has no right to mount one, or the system is not Linux.
     public init?(kilobytes: Int) {
         #if os(Linux)
             guard let folder = try? TemporaryFolder(),

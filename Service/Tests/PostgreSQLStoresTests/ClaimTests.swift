@@ -115,8 +115,10 @@ extension AgainstPostgreSQL {
             #expect(try await claim([sampleClaim(device)], on: stores, at: now - 100) == .claimed)
             let marked = "UPDATE claim_history SET identity = 'another server', clock = \(now.seconds)"
             try server.sql(marked, in: url)
-            // The first call finds the loss, at `now + 1000`. The loss ends 30 s (clock tolerance) and the window (60 s) later.
+            // The first call finds the loss, at `now + 1000`. So its date is refused until 30 s (clock tolerance) and the window (60 s)
+            // have passed.
             #expect(try await claim([sampleClaim(device)], on: stores, at: now + 1000) == .historyLost(retryAfter: 91))
+            // The dates around `now` and around `now + 1000` are refused, each up to a time that depends on the window.
             for (date, window, seconds) in [
                 (-690, 60, 781), (0, 60, 91), (90, 60, 1), (89, 200, 142), (310, 300, 1021), (1090, 60, 1), (35, 0, 1),
             ] as [(Int64, Int64, Int64)] {
@@ -183,7 +185,8 @@ extension AgainstPostgreSQL {
                       identity = 'another server', clock = 0;
                     """
                 try server.sql(marked, in: url)
-                // Each call is the first after a failover. It records the loss around the node's clock.
+                // Each claim is the first after a failover. The store records that claims of the dates around the node's clock
+                // were lost.
                 for reading in readings {
                     try server.sql("UPDATE claim_history SET identity = 'another server'", in: url)
                     guard case .historyLost = try await claim([sampleClaim(device)], on: stores, at: UnixTime(reading))

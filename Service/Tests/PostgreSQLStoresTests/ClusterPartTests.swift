@@ -6,7 +6,8 @@ import Testing
 @testable import PostgreSQLStores
 
 extension AgainstPostgreSQL {
-    /// The unclaimed end after the server of a Cluster's partition was replaced, while the id of the history stays.
+    /// `KeeperWatch.unclaimedEnd`: the latest date of a request that was accepted without a second claim. A node asks for it after
+    /// the server of a Cluster's partition was replaced. The id of the history stays.
     @Suite
     struct ClusterPartTests {
         private static let redis = ClaimPlace("redis+cluster://h:6379/0?prefix=p:")

@@ -32,8 +32,8 @@ struct SecondClaimModelTests {
         var id = -1
         var reading = Int64(0)
         var asked = Int64(-100)
-        /// The new id that this node put in the row, and the unclaimed end for its epoch; nil: the epoch is not shortened. Set until
-        /// `goOn` has begun the epoch and, in a second step, shortened it.
+        /// The new id that this node wrote to PostgreSQL, while `goOn` still has to begin the epoch with this id, or to shorten it in a
+        /// second step. `end` is the epoch's `UnclaimedEnd`; if it is nil, there is no second step.
         var named: (id: Int, end: Int64?)?
         var began: String?
         /// The request that Redis accepted, before PostgreSQL is asked.
@@ -139,7 +139,7 @@ struct SecondClaimModelTests {
                 redis.history == node.id
             else { return }
             redis.reading = max(redis.reading, time)
-            // A node of the previous version ignores the unclaimed end.
+            // A node of the previous version does not know `UnclaimedEnd`: it uses the epoch as one without an end.
             let known = node.isOlder ? epoch(nil) : redis.epoch
             guard known.history.retryAfter(timestamp: UnixTime(date), futureWindow: 300) == nil else { return }
             guard redis.claims.insert(number).inserted else { return }

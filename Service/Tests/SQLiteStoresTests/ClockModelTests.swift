@@ -16,7 +16,8 @@ struct ClockModelTests {
         let noted = Locked<JournalNote?>(nil)
     }
 
-    /// A reading that may explain refusals, with its true time: a wrong reading, or one at a jump of the clock, a fault or a start.
+    /// A reading of the clock that may be the cause of refusals, and the true time of the reading. The clock was wrong or jumped, the
+    /// disk failed, or the journal was opened.
     private struct Incident {
         var reading: Int64
         var at: Int64

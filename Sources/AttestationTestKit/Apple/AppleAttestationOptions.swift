@@ -168,11 +168,11 @@ public struct AppleReceiptOptions: Sendable {
 
     /// Signed attributes in SignerInfo.
     public enum SignedAttributes: Sendable, Equatable {
-        /// None, as in Apple's receipts since October 2020.
+        /// No signed attributes, as in Apple's receipts since October 2020.
         case none
-        /// Present but not signed: the form of Apple's receipts until September 2020.
+        /// The attributes are present but not signed: the form of Apple's receipts until September 2020.
         case unsigned
-        /// Present, with the digest of other content, and not signed.
+        /// The attributes are present, with the digest of other content, and not signed.
         case unsignedOfOtherContent
         /// Present, and signed instead of the content, by RFC 5652.
         case signed

@@ -73,7 +73,7 @@ final class CallLife: Sendable {
         return try await answer.value.get()
     }
 
-    /// Whether a sent copy may have taken effect.
+    /// Whether a sent copy of the request may have taken effect.
     var mayHaveHappened: Bool { state.withLock { $0.mayHaveHappened } }
 
     /// The remaining time.

@@ -23,7 +23,8 @@ enum IdentityEvent: Sendable, Hashable {
     case rotationSending(thumbprint: String, timestamp: UnixTime, usesHandle: Bool = false)
     /// The service claimed every sent copy and then refused it, so no copy can take effect later.
     case rotationCopiesRefused
-    /// Every copy was sent before this time of the service. A later timestamp comes from a wrong clock.
+    /// By the service's clock, every copy of the rotation request was sent before this time. A copy with a later timestamp was dated
+    /// by a wrong clock.
     case rotationCopiesSent(before: UnixTime)
     /// The new key of a rotation is dropped: it is lost, or its hardware attestation cannot name a new challenge. No
     /// sent copy of the rotation may still take effect.

@@ -11,7 +11,7 @@ private let keys: [ResponseKeys] = {
     return pair.map { [$0] } ?? []
 }()
 
-/// Any bytes, as a token, as Google's answer and as a policy, have one of the three outcomes.
+/// Reads the bytes as a token, as Google's answer and as a policy. Each is accepted or refused without a trap.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let bytes = Array(UnsafeBufferPointer(start: start, count: count))

@@ -19,7 +19,7 @@ public struct Choices {
         return value % max(count, 1)
     }
 
-    /// True for one answer in `count`, and never for 0.
+    /// True for the last of `count` numbers. An input that has ended gives the number 0, so false.
     public mutating func once(in count: Int) -> Bool { below(count) == count - 1 && count > 1 }
 
     /// One of several; the first is the honest one.

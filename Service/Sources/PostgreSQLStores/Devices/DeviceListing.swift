@@ -41,8 +41,8 @@ enum DeviceListing {
         if let before = query.registeredBefore { require({ "registered_at < \($0)" }, .time(before)) }
         if let after = query.after {
             let (time, id) = query.order == .newest ? ("<", ">") : (">", "<")
-            // The index scan starts at the first comparison. The other comparison skips the devices of that second that earlier
-            // pages had.
+            // The first condition is where the index scan starts: at the time of the last device of the page before. The second
+            // condition skips devices with the same time that earlier pages had.
             require({ "registered_at \(time)= \($0)" }, .time(after.registeredAt))
             let number = parameters.count
             require({ "(registered_at \(time) $\(number) OR device_id \(id) \($0))" }, .uuid(after.deviceID))

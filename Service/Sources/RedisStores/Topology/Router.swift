@@ -163,7 +163,7 @@ final class Router: Sendable {
             wake.yield()
         }
         table.withLock { $0.opened(session, to: endpoint, session.serverInfo.identity) }
-        // The session may have ended before the table knew it.
+        // The session may have ended before the table had it.
         if !session.isOpen { table.withLock { $0.ended(session) } }
         return session
     }

@@ -71,7 +71,7 @@ struct JournalLedger {
     ) -> Result<ClaimOutcome, StoreError>? {
         let now = request.now.seconds
         if closed == nil { read(now, monotonic) }
-        // An earlier call with this tag made the claims, and they may not be on the disk yet. Return nil, so that the answer waits
+        // If an earlier call with this tag made the claims, they may not be on the disk yet. Return nil, so that the answer waits
         // for the disk if it must.
         if let tag = request.tag, holds(tag, now: request.now) { return closed.map { .failure($0) } }
         if let refusal = history.refusal(

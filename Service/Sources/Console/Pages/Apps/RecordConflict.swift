@@ -146,7 +146,7 @@ extension Templates {
         {{/chooses}}
         """#
 
-    /// Each member that changed, with its three values.
+    /// Each member that changed, with its values before, in the other change and in the draft, and with the choice between them.
     static let differences = #"""
         <table class="cards record">
         <caption class="hidden">Members that changed, with their values</caption>

@@ -102,8 +102,9 @@ struct RecordForm: Sendable {
 
     // MARK: To a record
 
-    /// The record that the fields describe. A member with its default, and an absent object, are written only if the original
-    /// has them, so that unchanged fields give the original.
+    /// The record that the fields describe. A member whose value is its default is written only if the original has the member. An
+    /// object that the form says is absent is written as null only if the original has null there. So unchanged fields give exactly
+    /// the original.
     ///
     /// - Parameter base: the original; nil: unknown.
     /// - Throws: `RecordDraft.Problem` for fields that break their rules.
