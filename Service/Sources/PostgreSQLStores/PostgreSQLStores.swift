@@ -35,6 +35,9 @@ public final class PostgreSQLStores: Sendable {
         /// The store in which this node keeps replay claims and challenges. If it is not PostgreSQL, `challenges` and `replay`
         /// refuse every call.
         public var claims = ClaimPlace.postgresql
+        /// Returns why the store that `claims` names cannot be used now; nil: it can be used. A starting node calls it before this
+        /// store replaces another one as the keeper.
+        public var troubleOfClaims: @Sendable () async -> StoreError? = { nil }
         /// Whether only replicas with every acknowledged commit are ever promoted. A synchronous replica and a failover manager
         /// that knows which replica is synchronous ensure this. If PostgreSQL keeps the claims, and the promoted server has the
         /// last claims of each node, a failover is then not treated as a loss of claims.

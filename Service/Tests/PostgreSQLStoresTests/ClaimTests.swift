@@ -1,5 +1,6 @@
 import AuthContract
 import AuthService
+import Bytes
 import ServiceTestHelpers
 import Testing
 
@@ -244,13 +245,13 @@ extension AgainstPostgreSQL {
         private static let redis = ClaimPlace("redis://h:6379/0?prefix=synheart-auth:")
 
         private func node(
-            _ place: ClaimPlace, takingOverAfter vacancy: Duration = .seconds(3600)
-        ) async throws
-            -> PostgreSQLStores
-        {
+            _ place: ClaimPlace, takingOverAfter vacancy: Duration = .seconds(3600),
+            trouble: @escaping @Sendable () async -> StoreError? = { nil }
+        ) async throws -> PostgreSQLStores {
             var options = PostgreSQLStores.Options.patient
             options.claims = place
             options.vacancy = vacancy
+            options.troubleOfClaims = trouble
             return try await PostgreSQLStoresTests.open(url, options: options, clock: SystemClock())
         }
 
@@ -311,6 +312,23 @@ extension AgainstPostgreSQL {
                 try await claim([sampleClaim(device)], on: second, at: SystemClock().now)
             } throws: { "\($0)".contains("keeper") }
             for stores in [first, second] { await stores.close() }
+        }
+
+        @Test func `a starting node whose store cannot be used does not take over`() async throws {
+            let first = try await node(.postgresql)
+            await first.close()
+            let (isUsable, questions) = (Locked(false), Locked(0))
+            let second = try await node(Self.redis, takingOverAfter: .milliseconds(1)) {
+                questions.withLock { $0 += 1 }
+                return isUsable.withLock { $0 } ? nil : StoreError(.unavailable, "connection refused")
+            }
+            try await untilTrue { questions.withLock { $0 } >= 2 }
+            #expect(try await second.namedKeeper().place == .postgresql)
+            #expect { try current(second) } throws: { "\($0)".contains("connection refused") }
+            isUsable.withLock { $0 = true }
+            try await untilTrue { (try? current(second)) != nil }
+            #expect(try await second.namedKeeper().place == Self.redis)
+            await second.close()
         }
 
         @Test func `a starting node takes over once no node renews the lease, and one that was replaced never does`()

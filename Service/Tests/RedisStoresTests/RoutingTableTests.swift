@@ -270,6 +270,7 @@ struct RoutingTableTests {
         #expect(try step(epoch: Epoch(id: "e", losses: [1000...1000])) == "confirm")
         #expect(try step(epoch: Epoch(id: "e", losses: [-100_000 ... -100_000])) == "keep")
         #expect(try step { $0.invalidateEpoch(1, Self.epoch) } == "begin rep false")
+        #expect(try step { $0.invalidateEpoch(0, Self.epoch) } == "confirm", "another epoch of the server is lost")
         #expect(try step { $0.placed(Placement(owners: [Self.first, nil])) } == "begin - false")
         #expect(try step(ClaimHistoryID("other")) == "begin rep false")
         #expect(try step(nil) == "begin rep false")

@@ -122,7 +122,7 @@ typedef enum synheart_auth_status {
 /* The result of a host's callback. If a key is NOT_FOUND, the SDK asks again, and believes only the second answer. */
 typedef enum synheart_auth_host_status {
     SYNHEART_AUTH_HOST_OK = 0,
-    SYNHEART_AUTH_HOST_NOT_FOUND = 1,   /* no such key, record or handle; of a key believed after a second answer */
+    SYNHEART_AUTH_HOST_NOT_FOUND = 1,   /* no such key, record or handle */
     SYNHEART_AUTH_HOST_INVALIDATED = 2, /* KeyPermanentlyInvalidatedException: one answer ends the key */
     SYNHEART_AUTH_HOST_UNAVAILABLE = 3, /* locked, busy, no network: try later */
     SYNHEART_AUTH_HOST_UNSUPPORTED = 4, /* not on this device */

@@ -3,7 +3,7 @@ public import StrictJSON
 /// Google's verdict about an app, a device and an account, parsed but not judged by a policy yet.
 ///
 /// Google adds members and values without notice, so unknown content is kept and never fails. A member of another type is
-/// treated as absent, and checks refuse absent members that they need ([Integrity
+/// treated as absent. A check refuses a verdict without the member that it needs; an absent risk signal is not refused ([Integrity
 /// verdicts](https://developer.android.com/google/play/integrity/verdicts)).
 public struct IntegrityVerdict: Sendable, Hashable {
     /// The party that decoded the token.

@@ -68,11 +68,11 @@
             guard let url = URL(string: request.url), url.absoluteString == request.url else {
                 throw TransportError("the URL has characters that must be escaped", isUnsendable: true)
             }
-            // URLSession refuses a GET with a body as too large.
-            if request.method.uppercased() == "GET",
+            // URLSession refuses a GET with a body as too large. Other transports of this SDK refuse a HEAD as well.
+            if ["GET", "HEAD"].contains(request.method.uppercased()),
                 !request.body.isEmpty || request.bodyFile != nil || request.bodySource != nil
             {
-                throw TransportError("URLSession sends no GET with a body", isUnsendable: true)
+                throw TransportError("a \(request.method) has no body", isUnsendable: true)
             }
             var message = URLRequest(url: url)
             message.httpMethod = request.method

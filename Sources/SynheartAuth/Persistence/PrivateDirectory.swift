@@ -17,11 +17,19 @@ struct PrivateDirectory: Sendable {
 
     /// The failure of a system call, or of a check that `call` then names.
     struct Failure: Error, Sendable {
+        /// Another user owns the directory or a file, or can access it.
+        static let notPrivate = Failure(call: "permissions", number: EPERM)
+
         let call: String
         let number: Int32
 
         func storageError(in folder: String) -> StorageError {
-            StorageError("\(call) in \(folder): \(String(cString: strerror(number)))", status: Int(number))
+            if call == Self.notPrivate.call {
+                return StorageError(
+                    "\(folder) or a file in it belongs to another user, or other users can access it: chmod -R go-rwx",
+                    status: Int(number))
+            }
+            return StorageError("\(call) in \(folder): \(String(cString: strerror(number)))", status: Int(number))
         }
     }
 
@@ -43,9 +51,7 @@ struct PrivateDirectory: Sendable {
         var information = stat()
         guard fstat(descriptor, &information) == 0 else { throw Failure(call: "fstat", number: errno) }
         guard information.st_mode & S_IFMT == S_IFREG else { throw Failure(call: "not a file", number: EINVAL) }
-        guard information.st_mode & 0o077 == 0, information.st_uid == geteuid() else {
-            throw Failure(call: "permissions", number: EPERM)
-        }
+        guard information.st_mode & 0o077 == 0, information.st_uid == geteuid() else { throw .notPrivate }
         return try read(descriptor, min(Int(information.st_size), Self.maximumSize))
     }
 
@@ -184,9 +190,7 @@ struct PrivateDirectory: Sendable {
         var information = stat()
         guard lstat(path, &information) == 0 else { throw Failure(call: "stat", number: errno) }
         guard information.st_mode & S_IFMT == S_IFDIR else { throw Failure(call: "stat", number: ENOTDIR) }
-        guard information.st_mode & 0o077 == 0, information.st_uid == geteuid() else {
-            throw Failure(call: "permissions", number: EPERM)
-        }
+        guard information.st_mode & 0o077 == 0, information.st_uid == geteuid() else { throw .notPrivate }
     }
 
     // The parents are not checked: only the user can write to them, or users who can replace the directory anyway.

@@ -53,9 +53,9 @@ public struct AuditArchiver: Sendable {
         try await remove(from: store)
         let last = try await store.auditArchives().last
         let start = AuditLink(sequence: last?.last ?? 0, hash: last?.hash ?? AuditChain.origin)
-        let (entries, end) = try await due(after: start, in: store)
+        let (entries, end, oldest) = try await due(after: start, in: store)
         guard let first = entries.first else { return false }
-        let isOverdue = first.entry.at < cutoff.seconds - 86_400
+        let isOverdue = oldest < cutoff.seconds - 86_400
         guard entries.count >= Self.minimumEvents || isOverdue else { return false }
         let seal = try await folder.add(entries, sealedBy: try trail.sign(.archive, end))
         var former: [Curve25519.Signing.PublicKey]?
@@ -79,11 +79,12 @@ public struct AuditArchiver: Sendable {
 
     private var cutoff: UnixTime { clock.now - keepDays * 86_400 }
 
-    /// The next events that are old enough, and the link of the last one. The log's last event is never among them.
+    /// The next events that are old enough, the link of the last one, and the time of the first one. The log's last event is never
+    /// among them.
     private func due(
         after start: AuditLink, in store: any AuditArchiveStore
-    ) async throws -> (entries: [StoredAuditEntry], end: AuditLink) {
-        var (entries, link, bytes) = ([StoredAuditEntry](), start, 0)
+    ) async throws -> (entries: [StoredAuditEntry], end: AuditLink, oldest: Int64) {
+        var (entries, link, bytes, oldest) = ([StoredAuditEntry](), start, 0, Int64.max)
         while entries.count < AuditArchiveFolder.maximumEvents, bytes < AuditArchiveFolder.maximumBytes {
             // The last event of a page is not used yet: it may be the log's last one, which stays in the log.
             let page = try await store.auditEntries(after: link.sequence, limit: Self.page)
@@ -97,16 +98,17 @@ public struct AuditArchiver: Sendable {
             for (stored, time) in zip(page.dropLast(), times.reversed()) {
                 guard time < cutoff.seconds, entries.count < AuditArchiveFolder.maximumEvents,
                     bytes < AuditArchiveFolder.maximumBytes
-                else { return (entries, link) }
+                else { return (entries, link, oldest) }
                 guard let next = link.next(stored) else {
                     throw StoreError(.unreadable, "event \(link.sequence + 1) does not continue the chain")
                 }
                 (link, bytes) = (next, bytes + stored.entry.detail.utf8.count + 256)
+                if entries.isEmpty { oldest = time }
                 entries.append(stored)
             }
             guard page.count == Self.page else { break }
         }
-        return (entries, link)
+        return (entries, link, oldest)
     }
 
     private func remove(from store: any AuditArchiveStore) async throws(StoreError) {

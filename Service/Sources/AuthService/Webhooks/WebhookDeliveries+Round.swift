@@ -191,7 +191,7 @@ extension WebhookDeliveries {
         let (webhook, now) = (place.webhook, webhooks.clock.now)
         let isMine = webhook.leaseHolder == node
         guard !isLeasedElsewhere(webhook, at: now) else { return false }
-        if isMine, let until = webhook.leaseUntil, until - now >= Self.leaseMargin * 2 { return true }
+        if isMine, let until = webhook.leaseUntil, until - now >= Self.leaseSeconds - Self.leaseRenewal { return true }
         var after = webhook
         (after.leaseHolder, after.leaseUntil) = (node, now + Self.leaseSeconds)
         after.position = place.window.position

@@ -68,10 +68,12 @@ public final class WebhookDeliveries: Sendable {
         }
     }
 
-    /// The seconds of a lease, and the seconds that must be left of it when an attempt begins (`leaseMargin`): the clocks of two
-    /// nodes may differ by 30 s, and an attempt takes up to 10 s.
-    static let leaseSeconds: Int64 = 120
-    static let leaseMargin: Int64 = 45
+    /// Seconds of a lease. A node renews one that is older than `leaseRenewal` seconds.
+    static let leaseSeconds: Int64 = 150
+    static let leaseRenewal: Int64 = 30
+    /// The seconds that must be left of a lease when an attempt begins: an attempt takes up to 10 s, and another node's clock may be
+    /// ahead.
+    static let leaseMargin = ClaimHistory.nodesApart + 15
     static let interval: Duration = .seconds(1)
 
     let webhooks: Webhooks

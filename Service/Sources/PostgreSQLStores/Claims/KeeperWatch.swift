@@ -30,6 +30,7 @@ final class KeeperWatch: ClaimKeeper {
     private let clock: any ServiceClock
     private let clockTolerance: Int64
     private let vacancy: Duration
+    private let troubleOfClaims: @Sendable () async -> StoreError?
     private let logger: Logger
     private let state = Locked(State())
     let secondClaims: any ReplayStore
@@ -43,7 +44,7 @@ final class KeeperWatch: ClaimKeeper {
             database: database, options: options, failover: failover, isSecond: true)
         self.failover = failover
         (place, clockTolerance) = (options.claims, options.clockTolerance)
-        vacancy = options.vacancy
+        (vacancy, troubleOfClaims) = (options.vacancy, options.troubleOfClaims)
         (timeline, self.clock, self.logger) = (database.timeline, clock, logger)
     }
 
@@ -94,8 +95,10 @@ final class KeeperWatch: ClaimKeeper {
 
     /// Runs one round. Returns false if it failed, or if another process named a keeper meanwhile: the next round then begins
     /// sooner.
+    ///
+    /// - Parameter isUsable: whether this node's store was just found usable. A store that is not must not replace the keeper.
     @discardableResult
-    func read() async -> Bool {
+    func read(isUsable: Bool = false) async -> Bool {
         let asked = ContinuousClock.now
         do throws(StoreError) {
             let reading = try await table.read(renewing: place, at: clock.now)
@@ -112,7 +115,19 @@ final class KeeperWatch: ClaimKeeper {
             } else if keeper.place == place {
                 admit(ClaimHistoryID(keeper.id, primary: reading.primary, reading: reading.mark), asked)
             } else if mayTakeOver(keeper, asked) {
-                if try await name(ifStill: keeper.id) == nil { return false }
+                if let former = keeper.place, !isUsable {
+                    guard let trouble = await troubleOfClaims() else {
+                        // A node may have begun to renew the lease meanwhile.
+                        return await read(isUsable: true)
+                    }
+                    refuse(
+                        StoreError(
+                            .unavailable,
+                            "no node uses \(former), which keeps the claims, and this node cannot take over: \(trouble.reason)"
+                        ), because: nil)
+                } else if try await name(ifStill: keeper.id) == nil {
+                    return false
+                }
             } else {
                 refuse(
                     StoreError(

@@ -265,7 +265,12 @@ final class ClusterMap: Authority {
         var views: [RedisURL.Endpoint: View] = [:]
         for (endpoint, answer) in await connections.ask(endpoints, [RESPCommand("CLUSTER", "SLOTS")]) {
             switch answer {
-            case .success(let values): views[endpoint] = values.first.flatMap { View($0, from: endpoint) }
+            case .success(let values):
+                guard let view = values.first.flatMap({ View($0, from: endpoint) }) else {
+                    problems.insert("\(endpoint): CLUSTER SLOTS was answered in another form")
+                    continue
+                }
+                views[endpoint] = view
             case .failure(let error): problems.insert("\(endpoint): \(error.reason)")
             }
         }

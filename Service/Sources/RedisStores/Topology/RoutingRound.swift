@@ -98,6 +98,7 @@ extension RoutingTable {
         partition: Int, session: Session, identity: ServerInfo.Identity, step: EpochStep, primary: PrimaryPlace?
     )] {
         var known: Set<RedisURL.Endpoint> = []
+        let refusing = sessionsWithALoss(at: now)
         return placement.owners.indices.compactMap { partition in
             let isFirst = placement.owners[partition].map { known.insert($0).inserted } ?? false
             guard naming?.contains(partition) ?? true, !distrusted.isMoving(partition),
@@ -114,10 +115,20 @@ extension RoutingTable {
                 )
             }
             // For most partitions, the claims confirm the epoch. But no claim is made while the dates around a loss are refused,
-            // and a further loss must be noticed in that time too.
-            let mustConfirm = isFirst || epoch.refuses(at: now)
+            // and a further loss must be noticed in that time too. If one partition has lost its epoch, the others of the server
+            // may have. Otherwise, each of them would refuse requests from its next claim on, perhaps hours later.
+            let mustConfirm = isFirst || epoch.refuses(at: now) || refusing.contains(ObjectIdentifier(session))
             return (partition, session, identity, mustConfirm ? .confirm(before) : .keep(before), primary)
         }
+    }
+
+    /// The sessions to servers at which a partition has lost its epoch, or refuses requests because it did.
+    private func sessionsWithALoss(at now: UnixTime) -> Set<ObjectIdentifier> {
+        var found: Set<ObjectIdentifier> = []
+        for case let route? in routes where route.epoch?.refuses(at: now) ?? true {
+            found.insert(ObjectIdentifier(route.session))
+        }
+        return found
     }
 }
 

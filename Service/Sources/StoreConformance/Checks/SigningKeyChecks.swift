@@ -12,6 +12,17 @@ extension StoreConformance {
                 try expect(try await stores.signingKeys.signingKeys().suffix(3), is: keys[...], "the list")
                 try expect(try await stores.codes(samples).count, is: 3, "the number of events")
             },
+            ConformanceCheck("A resealed signing key keeps its times") { stores in
+                let samples = try Samples(stores)
+                var key = samples.signingKey()
+                key.signsFrom = stores.now + 7
+                try await stores.add([key], samples)
+                let row = SealedRow(kind: .signingKey, id: key.id, value: key.sealedKey)
+                try expect(try await stores.serviceKeys.reseal([(row, [1, 2, 3])]), is: 1, "how many were replaced")
+                let resealed = StoredSigningKey(
+                    id: key.id, sealedKey: [1, 2, 3], createdAt: key.createdAt, signsFrom: key.signsFrom)
+                try expect(try await stores.signingKeys.signingKeys().last, is: resealed, "the key")
+            },
             ConformanceCheck("A signing key is added only after the newest one") { stores in
                 let samples = try Samples(stores)
                 let first = samples.signingKey()

@@ -39,8 +39,9 @@ extension MemoryStores: AuditLog {
         try check(.firstBrokenLink)
         let archived = AuditLink(sequence: archives.last?.last ?? 0, hash: archives.last?.hash ?? AuditChain.origin)
         var link = archived
-        if let first = log.first, first.sequence < archived.sequence {
+        if let first = log.first, first.sequence <= archived.sequence {
             link = AuditLink(sequence: first.sequence, hash: first.hash)
+            guard first.sequence < archived.sequence || link == archived else { return first.sequence }
         }
         for recorded in log where recorded.sequence > link.sequence {
             let next = link.sequence + 1

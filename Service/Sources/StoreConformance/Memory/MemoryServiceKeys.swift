@@ -38,7 +38,9 @@ extension MemoryStores: ServiceKeyStore {
                 }
             case .signingKey:
                 signingKeyRecords = signingKeyRecords.map {
-                    $0.id == row.id ? StoredSigningKey(id: $0.id, sealedKey: value, createdAt: $0.createdAt) : $0
+                    guard $0.id == row.id else { return $0 }
+                    return StoredSigningKey(
+                        id: $0.id, sealedKey: value, createdAt: $0.createdAt, signsFrom: $0.signsFrom)
                 }
             case .pendingProof:
                 for (id, proof) in proofs where id.text == row.id {

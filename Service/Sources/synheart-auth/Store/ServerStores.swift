@@ -17,7 +17,10 @@ struct ServerStores: StoreEngine {
         var options = PostgreSQLStores.Options()
         options.observer = observer
         options.isFailoverLossless = isFailoverLossless
-        options.claims = try redis.map { try RedisStores.place(of: $0) } ?? .postgresql
+        if let redis {
+            options.claims = try RedisStores.place(of: redis)
+            options.troubleOfClaims = { await RedisStores.trouble(redis) }
+        }
         let postgresql = try await PostgreSQLStores.connect(url, options: options, logger: logger)
         guard let redis else { return ServerStores(postgresql: postgresql, redis: nil) }
         do {
