@@ -188,6 +188,23 @@ extension Script {
         return 1
         """)
 
+    /// Counts a node's rounds at a server.
+    ///
+    /// KEYS: the epoch, the node's count. ARGV: the last answer to this node, or 0 and 0. Answers the next count and the server's clock
+    /// in milliseconds. The count is -1 if the server has a smaller count than it had, and the epoch is not a later one.
+    static let countRound = Script(
+        """
+        local clock = redis.call('TIME')
+        local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+        local count = tonumber(redis.call('GET', KEYS[2]) or '') or 0
+        if count < tonumber(ARGV[1]) then
+            local born = tonumber(redis.call('HGET', KEYS[1], 'born') or '')
+            if not born or born <= tonumber(ARGV[2]) then return {-1, now} end
+        end
+        redis.call('SET', KEYS[2], count + 1, 'EX', 3600)
+        return {count + 1, now}
+        """)
+
     /// Records the unclaimed end of an epoch's first losses, unless the epoch has an unclaimed end or another epoch has begun.
     /// `begun` and `end` contain the id of their epoch, because a node of the previous version that begins an epoch leaves both
     /// unchanged.

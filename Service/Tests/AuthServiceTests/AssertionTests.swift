@@ -33,9 +33,26 @@ struct AssertionTests {
         let request = try world.asserting(try world.world.signed(device, pay), &attestKey)
         try await world.world.verify(request, id: id)
         try await world.world.verify(request, id: id, at: try world.world.anotherNode())
-        // The next assertion raises the counter, so the repeated one is refused.
+        // A later assertion raises the counter further. That does not change the verdict about this request.
         try await world.world.verify(world.asserting(try world.world.signed(device, pay), &attestKey))
-        try await expect(.invalidAssertion) { try await world.world.verify(request, id: id) }
+        try await world.world.verify(request, id: id)
+        try await world.world.verify(request, id: id, at: try world.world.anotherNode())
+        try await expect(.nonceReplay) { try await world.world.verify(request) }
+        let other = "0b7c1b1e-5a52-4f3e-9f3a-0d5b7e2c9a12"
+        try await expect(.nonceReplay) { try await world.world.verify(request, id: other) }
+    }
+
+    @Test(
+        "a malformed assertion is refused before the request is claimed, so it can be sent again",
+        arguments: [["!!"], ["AAAA", "AAAA"], ["AAAA, AAAA"]])
+    func malformedAssertion(values: [String]) async throws {
+        let world = try await AppleWorld()
+        let (device, _) = try await world.device()
+        let request = try world.world.signed(device, pay)
+        var malformed = request
+        for value in values { malformed = malformed.adding(HeaderName.assertion, value) }
+        try await expect(.invalidRequest) { try await world.world.verify(malformed) }
+        try await world.world.verify(request)
     }
 
     @Test("a verification that is repeated while its first call raises the counter is not refused for good")

@@ -520,6 +520,40 @@ extension AgainstPostgreSQL {
             await copy.close()
         }
 
+        @Test func `a database that comes back after a copy of it was used is a loss of history`() async throws {
+            let stores = try await node(.postgresql)
+            #expect(try await claim([sampleClaim(device)], on: stores, at: SystemClock().now) == .claimed)
+            let name = String(url.split(separator: "/").last ?? "")
+            let id = try current(stores).text
+            func rename(_ pairs: (String, String)...) throws {
+                for (from, to) in pairs {
+                    try server.sql("ALTER DATABASE \(from) ALLOW_CONNECTIONS false")
+                    try server.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '\(from)'")
+                    if to == "before_\(name)" { try server.sql("CREATE DATABASE copy_\(name) TEMPLATE \(name)") }
+                    try server.sql("ALTER DATABASE \(from) RENAME TO \(to)")
+                }
+                try server.sql("ALTER DATABASE \(name) ALLOW_CONNECTIONS true")
+            }
+            try rename((name, "before_\(name)"), ("copy_\(name)", name))
+            // The node uses the copy. The loss of history is found there.
+            try await untilTrue {
+                let outcome = try? await claim([sampleClaim(device)], on: stores, at: SystemClock().now)
+                return outcome.map(isLost) ?? false
+            }
+            // The node has seen a renewal of the lease that the original lacks.
+            let renewed = try server.sql("SELECT renewed_at FROM claim_keeper", in: url)
+            try await untilTrue {
+                try server.sql("SELECT renewed_at > \(renewed) + 1 FROM claim_keeper", in: url) == "t"
+            }
+            try rename((name, "tried_\(name)"), ("before_\(name)", name))
+            try await untilTrue {
+                let present = try? current(stores).text
+                let outcome = try? await claim([sampleClaim(device)], on: stores, at: SystemClock().now)
+                return present != nil && present != id && outcome.map(isLost) ?? false
+            }
+            await stores.close()
+        }
+
         @Test func `intervals of long ago are forgotten`() async throws {
             let stores = try await open(url)
             try server.sql("UPDATE claim_history SET lost_from = '{0}', lost_to = '{1000}'", in: url)

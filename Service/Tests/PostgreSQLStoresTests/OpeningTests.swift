@@ -124,17 +124,21 @@ extension AgainstPostgreSQL {
             #expect(try server.sql("SELECT DISTINCT value FROM seen", in: server.url(name)) == "on")
         }
 
-        @Test(arguments: ["local", "remote_write", "remote_apply"])
+        @Test(arguments: ["local", "remote_write", "remote_apply", "on"])
         func `a commit waits at least for the replica's disk`(_ set: String) async throws {
             let server = try await PostgreSQLServer.shared()
             let name = "waiting_\(SystemRandom().bytes(4).map { String($0) }.joined(separator: "_"))"
             try server.sql("CREATE DATABASE \(name)")
             try server.sql("ALTER DATABASE \(name) SET synchronous_commit = \(set)")
             let address = try ServerAddress(server.url(name))
-            let found = try await DatabaseCheck.inLongTransaction(address) { connection in
-                try connection.row("SELECT current_setting('synchronous_commit') AS value")?.text("value")
+            let (found, source) = try await DatabaseCheck.inLongTransaction(address) { connection in
+                let row = try connection.row(
+                    "SELECT setting, source FROM pg_settings WHERE name = 'synchronous_commit'")
+                return (try row?.text("setting"), try row?.text("source"))
             }
             #expect(found == (set == "remote_apply" ? set : "on"))
+            // A session without a value of its own follows a server whose configuration is reloaded.
+            #expect(source == "session")
         }
 
         @Test func `tables of another program are refused, and stay`() async throws {

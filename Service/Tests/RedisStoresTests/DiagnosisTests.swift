@@ -72,6 +72,13 @@ struct DiagnosisTests {
         }
     }
 
+    @Test(arguments: [["--min-replicas-to-write", "1"], ["--maxmemory", "1", "--maxmemory-policy", "noeviction"]])
+    func `a server that takes no writes is a failure`(arguments: [String]) async throws {
+        let server = try await RedisServer.start(arguments)
+        let found = levels(await RedisStores.diagnose(server.url))
+        #expect(found["redis_writes"] == .failure && found["redis_rights"] == nil)
+    }
+
     @Test func `a wrong URL, a closed port and a Cluster's node are failures`() async throws {
         #expect(levels(await RedisStores.diagnose("http://host")) == ["redis_url": .failure])
         let port = try LoopbackPort.reserve()

@@ -129,6 +129,32 @@ struct HistoryLossTests {
         }
     }
 
+    @Test func `a copy of the database that is swapped in is a loss`() async throws {
+        let server = try await RedisServer.start()
+        let stores = try await RedisStores.forTest(server.url)
+        func counts() async throws -> Int64 {
+            var sum: Int64 = 0
+            for name in try await server.command("KEYS", "*rounds:*").elements ?? [] {
+                sum += try await server.command("GET", name.text ?? "").integer ?? 0
+            }
+            return sum
+        }
+        try await eventually("a round is counted") { try await counts() > 0 }
+        for name in try await server.command("KEYS", "*").elements ?? [] {
+            try await server.command("COPY", name.text ?? "", name.text ?? "", "DB", "1")
+        }
+        let copied = try await counts()
+        let request = SampleRequest()
+        #expect(try await stores.claim(request) == .claimed)
+        try await eventually("another round is counted") { try await counts() > copied + 1 }
+        try await server.command("SWAPDB", "0", "1")
+        try await eventually("the loss is found") {
+            (try? await stores.claim(SampleRequest()))?.isHistoryLost == true
+        }
+        #expect(try await stores.claim(request).isHistoryLost)
+        await stores.close()
+    }
+
     @Test func `a server whose policy may evict is not used`() async throws {
         let server = try await RedisServer.start(["--maxmemory", "100mb", "--maxmemory-policy", "volatile-ttl"])
         await #expect(throws: StoreOpenError.self) {

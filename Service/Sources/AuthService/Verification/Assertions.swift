@@ -1,19 +1,27 @@
 @_spi(Service) internal import AuthContract
 
 extension RequestVerifier {
+    /// The bytes of the request's assertion; nil: there is none.
+    ///
+    /// - Throws: if the header is repeated, or is not padded standard base64.
+    static func assertion(in headers: HeaderFields) throws(ContractError) -> [UInt8]? {
+        guard let text = try headers.atMostOne(HeaderName.assertion) else { return nil }
+        guard let object = Base64.standard.decode(text) else {
+            throw ContractError("\(HeaderName.assertion) must be padded standard base64")
+        }
+        return object
+    }
+
     /// Verifies the App Attest assertion over the bytes that the request signs, if there is one.
     ///
+    /// - Parameter object: the assertion; nil: the request has none.
     /// - Returns: the assertion that the app's policy demands on this path and that is missing; nil if none is missing.
     func checkAssertion(
-        _ verified: VerifiedRequest, _ verification: Verification?
+        _ object: [UInt8]?, _ verified: VerifiedRequest, _ verification: Verification?
     ) async throws(Refusal) -> AssertionDemand? {
         let signed = verified.request
-        let text = try wellFormed { try signed.incoming.headers.atMostOne(HeaderName.assertion) }
-        guard let text else {
+        guard let object else {
             return verified.device.platform == .ios ? verified.app.assertionPaths.demand(on: signed.path) : nil
-        }
-        guard let object = Base64.standard.decode(text) else {
-            throw Refusal(malformed: ContractError("\(HeaderName.assertion) must be padded standard base64"))
         }
         // Another node may have replaced the attested key since the row was cached.
         guard let device = try await devices.read(verified.deviceID, of: verified.appID),

@@ -30,6 +30,8 @@ struct RequestVerifier: Sendable {
         var claimed: (device: DeviceID, exists: Bool)?
         do throws(Refusal) {
             let headers = try wellFormed { try SignatureHeaders(request.headers) }
+            // A malformed assertion must be refused before the claims are made.
+            let assertion = try wellFormed { try Self.assertion(in: request.headers) }
             // Allow only letters and -: a line break ends the method in the signed message, so none may be part of it.
             guard request.method.isMethod else {
                 throw Refusal(malformed: ContractError("the method must be letters"))
@@ -75,7 +77,7 @@ struct RequestVerifier: Sendable {
             } else {
                 try await protection.admitDevice(attempt.deviceID)
             }
-            verified.missingAssertion = try await checkAssertion(verified, verification)
+            verified.missingAssertion = try await checkAssertion(assertion, verified, verification)
             signed = verified
             // A request to rotate-key may have the assertion in its body. `RotationRules` checks that.
             if verified.missingAssertion != nil, operation != .rotateKey {

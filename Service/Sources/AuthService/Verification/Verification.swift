@@ -26,26 +26,28 @@ extension RequestVerifier {
             tag: ClaimTag(of: step, counter, in: verification, by: request.deviceID))
     }
 
-    /// Whether the stored counter equals this assertion's, and the same verification raised it within the last minute.
+    /// Whether the same verification raised the stored counter to this assertion's within the last minute. Another request may have
+    /// raised it further since.
     ///
     /// - Throws: 503 if another call of the same verification may be raising it at this moment.
     func isRepeated(
         _ object: [UInt8], by evidence: AppAttestKeyState, _ verification: Verification?, _ request: SignedRequest
     ) async throws(Refusal) -> Bool {
-        guard let verification, evidence.counter > 0 else { return false }
+        guard let verification else { return false }
         var before = evidence
-        before.counter -= 1
-        guard (try? request.app.verifyAssertion(object, by: before, over: request.message)) == evidence.counter else {
-            return false
-        }
+        before.counter = 0
+        guard let counter = try? request.app.verifyAssertion(object, by: before, over: request.message),
+            counter <= evidence.counter
+        else { return false }
         func holds(_ step: ClaimTag.Step) async throws(Refusal) -> Bool {
-            let tag = ClaimTag(of: step, evidence.counter, in: verification, by: request.deviceID)
+            let tag = ClaimTag(of: step, counter, in: verification, by: request.deviceID)
             return try await storeCall { () async throws(StoreError) in
                 try await replay.holds(tag, of: request.deviceID, now: request.now)
             }
         }
         if try await holds(.raised) { return true }
-        guard try await !holds(.begun) else {
+        // If another request raised the counter further, no call can raise it to this counter any more.
+        if counter == evidence.counter, try await holds(.begun) {
             throw Refusal(.serviceUnavailable, "the same verification is under way", retryAfter: 1)
         }
         return false

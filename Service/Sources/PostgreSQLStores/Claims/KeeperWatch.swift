@@ -14,6 +14,10 @@ final class KeeperWatch: ClaimKeeper {
         var wasKeeper = false
         /// The last id that this node used and saw replaced.
         var replaced: String?
+        /// The last reading of the row.
+        var last: KeeperReading?
+        /// The id under which PostgreSQL's data went back to an earlier state; nil: it did not.
+        var wentBack: String?
         /// The latest renewal that this node saw, and when it first saw it.
         var lastRenewal: (at: UnixTime, since: ContinuousClock.Instant)?
         var logged: String?
@@ -108,7 +112,11 @@ final class KeeperWatch: ClaimKeeper {
             if failover.isDue(on: reading.primary, at: clock.now) {
                 try await failover.renew(table.database.pool, at: clock.now)
             }
-            if keeper.place == place, state.withLock({ $0.replaced }) == keeper.id {
+            if keeper.place == place, wentBack(reading) {
+                // Claims are missing, and the stored identity of the server does not show it. A new id records a loss.
+                logger.error("PostgreSQL went back to an earlier state, and has lost claims")
+                if try await name(ifStill: keeper.id, settling: true) == nil { return false }
+            } else if keeper.place == place, state.withLock({ $0.replaced }) == keeper.id {
                 // This node saw the id replaced, and ids are never reused. So this server was promoted without the last change of
                 // the keeper, and another store may have made claims meanwhile. Name a new id.
                 if try await name(ifStill: keeper.id) == nil { return false }
@@ -140,6 +148,24 @@ final class KeeperWatch: ClaimKeeper {
             // `refuse` keeps the last reading, which is valid until its lease ends.
             refuse(StoreError(error.code, "which store keeps the claims is not known: \(error.reason)"), because: error)
             return false
+        }
+    }
+
+    /// Whether PostgreSQL's data went back to an earlier state since this node read the row: another copy of the database has its name
+    /// or address now, or a copy of the server was started without a promotion. The lease is renewed about once a second, so the row
+    /// then has an earlier renewal than this node saw.
+    ///
+    /// A promoted replica may lack the last renewals. That is a new timeline, which the identity of the server shows. A renewal that
+    /// was recorded before the server's clock fell back is compared as one at the later, lower time.
+    private func wentBack(_ reading: KeeperReading) -> Bool {
+        state.withLock { state in
+            defer { state.last = reading }
+            if let last = state.last, last.primary == reading.primary, last.time <= reading.time,
+                let seen = last.keeper.renewedAt, let renewed = reading.keeper.renewedAt, renewed < min(seen, last.time)
+            {
+                state.wentBack = reading.keeper.id
+            }
+            return state.wentBack == reading.keeper.id
         }
     }
 
@@ -195,11 +221,14 @@ final class KeeperWatch: ClaimKeeper {
     }
 
     /// Names this node's store as the keeper under a new id. Returns nil if another process named a store since `id` was read.
-    private func name(ifStill id: String) async throws(StoreError) -> ClaimHistoryID? {
+    ///
+    /// - Parameter settling: as for `KeeperTable.name`.
+    private func name(ifStill id: String, settling: Bool = false) async throws(StoreError) -> ClaimHistoryID? {
         let asked = ContinuousClock.now
-        guard let history = try await table.name(place, ifStill: id, actor: "service", at: clock.now) else {
-            return nil
-        }
+        guard
+            let history = try await table.name(
+                place, ifStill: id, settling: settling, actor: "service", at: clock.now)
+        else { return nil }
         admit(history, asked)
         logger.notice("The claims' history has a new id", metadata: ["keeper": "\(place)"])
         return history

@@ -38,7 +38,7 @@ final class TimelineGuard: Sendable {
         guard before.timeline <= place.timeline else {
             throw StoreError(
                 .unavailable,
-                "it is a former primary, on timeline \(place.timeline), and \(before.timeline) has begun: stop it or make it a standby; if it was restored, start the nodes again"
+                "it is a former primary, on timeline \(place.timeline), and \(before.timeline) has begun: stop it or make it a standby; if it shall be the only one again, run `synheart-auth keeper set` with the configuration of before, and then start the nodes again"
             )
         }
     }

@@ -138,11 +138,12 @@ enum SessionSettings {
             Statement(
                 "SELECT set_config(name, value, false) FROM unnest($1, $2) AS settings (name, value)",
                 [.texts(values.map(\.0)), .texts(values.map(\.1))]),
-            // A stronger setting by the operator (remote_apply) stays.
+            // A stronger setting by the operator (remote_apply) stays. Set the value in any case: a session without a value of its own
+            // would follow the server when an operator reloads its configuration.
             Statement(
                 """
-                SELECT set_config('synchronous_commit', 'on', false)
-                WHERE current_setting('synchronous_commit') = ANY ($1)
+                SELECT set_config('synchronous_commit', CASE WHEN setting = ANY ($1) THEN 'on' ELSE setting END, false)
+                FROM current_setting('synchronous_commit') AS setting
                 """, [.texts(tooWeak)]),
         ]
     }

@@ -56,3 +56,10 @@ struct RedisError: Sendable, Hashable {
         }
     }
 }
+
+extension StoreError {
+    /// This error with the server in its reason.
+    func naming(_ endpoint: RedisURL.Endpoint) -> StoreError {
+        reason.contains("\(endpoint)") ? self : StoreError(code, "\(endpoint): \(reason)")
+    }
+}

@@ -136,7 +136,7 @@ private struct RedisChecks {
                 servers: servers,
                 claimsOfOneApp: claimsOfOneApp)
             return findings.all + movingSlots(serverInfo) + [try await history(connection, endpoint, partitions)]
-                + (await rights(connection, endpoint))
+                + (await rights(connection, endpoint, partitions.first ?? 0))
         } catch { return [unreachable(error)] }
     }
 
@@ -179,25 +179,43 @@ private struct RedisChecks {
 
     // MARK: Rights
 
-    /// Runs every kind of command on keys that only this check uses.
-    private func rights(_ connection: RedisConnection, _ endpoint: RedisURL.Endpoint) async -> [StoreCheckResult] {
-        let key = configuration.partitions[0].prefix + "check"
-        var missing: [String] = []
+    /// Runs every kind of command on keys that only this check uses. Also finds a server that takes no writes.
+    ///
+    /// - Parameter partition: a partition of this server.
+    private func rights(
+        _ connection: RedisConnection, _ endpoint: RedisURL.Endpoint, _ partition: Int
+    ) async -> [StoreCheckResult] {
+        let key = configuration.partitions[partition].prefix + "check"
+        var (missing, refusedWrites): ([String], String?) = ([], nil)
         for words in [
-            ["EVAL", Self.probe, "1", key], ["EVALSHA", String(repeating: "0", count: 40), "0"], ["GETDEL", key],
+            // Redis does not refuse a script that has written before it was full, so write without a script first.
+            ["SET", key, "1", "PX", "1000"], ["EVAL", Self.probe, "1", key],
+            ["EVALSHA", String(repeating: "0", count: 40), "0"], ["GETDEL", key],
         ] {
             guard let reply = try? await connection.call(RESPCommand(words)), case .error(let text) = reply else {
                 continue
             }
             let error = RedisError(text)
-            // These errors show no missing right: no script has this digest, the key may be in another server's slot, and the
-            // server may be full or refuse writes.
+            if ["OOM", "MISCONF", "NOREPLICAS"].contains(error.code) {
+                refusedWrites = text
+                continue
+            }
+            // These errors show no missing right: no script has this digest, or the key may be in another server's slot.
             let others: Set<Substring> = [
-                "NOSCRIPT", "MOVED", "ASK", "CLUSTERDOWN", "TRYAGAIN", "OOM", "MISCONF", "NOREPLICAS", "READONLY",
-                "LOADING", "BUSY", "MASTERDOWN",
+                "NOSCRIPT", "MOVED", "ASK", "CLUSTERDOWN", "TRYAGAIN", "READONLY", "LOADING", "BUSY", "MASTERDOWN",
             ]
             guard !others.contains(error.code) else { continue }
             missing.append(text)
+        }
+        if let refusedWrites {
+            return [
+                .failure(
+                    "redis_writes",
+                    "The server at \(endpoint) takes no writes, so signed requests get 503: \(refusedWrites).",
+                    do:
+                        "Free its memory or disk, raise maxmemory, or start the replicas that min-replicas-to-write asks for."
+                )
+            ]
         }
         guard let first = missing.first else {
             return [.good("redis_rights", "The user has the rights that the service needs at \(endpoint).")]

@@ -116,7 +116,8 @@ struct ServerFindings {
         let isCluster = url.form == .cluster
         guard serverInfo.isClusterNode != isCluster else {
             return .good(
-                "redis_mode", "The server at \(endpoint) \(isCluster ? "is a node of a Cluster" : "stands alone").")
+                "redis_mode",
+                "The server at \(endpoint) \(isCluster ? "is a node of a Cluster" : "is no node of a Cluster").")
         }
         return .failure(
             "redis_mode",

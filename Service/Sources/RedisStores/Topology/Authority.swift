@@ -133,9 +133,11 @@ struct Sentinels: Authority {
             for master in masters { votes[master, default: 0] += 1 }
         }
         guard let (winner, _) = votes.first(where: { $0.value > all / 2 }) else {
+            let addresses = Set(named.values.joined().map(\.description)).sorted().joined(separator: ", ")
             throw StoreError(
                 .unavailable,
                 "no majority of the \(all) Sentinels names one master for \(master): \(named.count) name one"
+                    + (addresses.isEmpty ? "" : " (\(addresses))")
                     + (problems.isEmpty ? "" : "; the others: \(problems.sorted().joined(separator: "; "))"))
         }
         return Placement(owners: [winner], sentinels: (named.count, all))

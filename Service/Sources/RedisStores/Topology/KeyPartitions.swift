@@ -12,6 +12,8 @@ struct KeyPartitions: Sendable {
         let epoch: String
         /// The key whose value is the id of the claims' history of the nodes that currently use the server.
         let holder: String
+        /// The prefix of the keys in which nodes count their rounds (`RoundCounts`).
+        let rounds: String
         let claims: String
         let challenges: String
         let devices: String
@@ -20,6 +22,7 @@ struct KeyPartitions: Sendable {
             self.prefix = prefix
             epoch = prefix + "epoch"
             holder = prefix + "holder"
+            rounds = prefix + "rounds:"
             claims = prefix + "c:"
             challenges = prefix + "h:"
             devices = prefix + "d:"

@@ -21,6 +21,7 @@ extension Router {
             }
             var round = Table.Round(partitions: partitions.count, history: history)
             await checkServers(of: placement, leaseEnd, &round)
+            await countRounds(placement, round)
             await confirmEpochs(placement, history, &round)
             logLosses()
             let now = clock.now
@@ -51,7 +52,7 @@ extension Router {
                         return (endpoint, .success(try await self.checked(known, endpoint, placement, leaseEnd)))
                     } catch {
                         if let known { self.end(known, because: error) }
-                        return (endpoint, .failure(error))
+                        return (endpoint, .failure(error.naming(endpoint)))
                     }
                 }
             }

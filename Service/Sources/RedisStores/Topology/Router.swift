@@ -27,6 +27,8 @@ final class Router: Sendable {
         var mayHaveHistory: @Sendable () async -> Bool = { true }
     }
 
+    /// A random name of this process, under which it counts its rounds.
+    let node = Epoch.newID()
     let partitions: KeyPartitions
     let authority: any Authority
     let settings: Settings

@@ -50,10 +50,11 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
     private(set) var sizes: [RedisURL.Endpoint: ServerInfo.Size] = [:]
     var clocks: ClockWatch
     private(set) var distrusted = DistrustedEpochs()
+    var rounds = RoundCounts()
     /// The reason why a partition has no route.
     private(set) var trouble = StoreError(.unavailable, "Redis was not reached yet")
     private(set) var isClosed = false
-    /// The last ids of the claims' history that this process read from its PostgreSQL.
+    /// The last ids of the claims' history that this process read from PostgreSQL.
     private var ownHistories: [String] = []
 
     init(partitions count: Int) {

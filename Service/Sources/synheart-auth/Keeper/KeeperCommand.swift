@@ -34,8 +34,8 @@ struct KeeperCommand: AsyncParsableCommand {
 
         /// The checks of a Redis whose failures stop every node.
         private static let stopsNodes: Swift.Set<String> = [
-            "redis_url", "redis_connection", "redis_role", "redis_mode", "redis_rights", "redis_eviction",
-            "redis_cluster",
+            "redis_url", "redis_connection", "redis_role", "redis_mode", "redis_rights", "redis_writes",
+            "redis_eviction", "redis_cluster",
         ]
 
         /// Opens the database, and runs `body` with it and with the place of the claims that the configuration names.
