@@ -373,12 +373,13 @@ def lost_backend(world):
 
 
 def no_service(world):
-    world.wire.state = "cut"
     try:
-        for headers in (world.sign("GET", "/cut"), {"X-App-ID": OBSERVED}):
-            answer = world.phone.send("GET", "/cut", headers)
-            assert answer.status == 503, answer
-            world.refused(answer)
+        for state in ("cut", "silent"):
+            world.wire.state = state
+            for headers in (world.sign("GET", "/cut"), {"X-App-ID": OBSERVED}):
+                answer = world.phone.send("GET", "/cut", headers)
+                assert answer.status == 503, answer
+                world.refused(answer)
     finally:
         world.wire.state = "whole"
 
@@ -471,7 +472,8 @@ BROKEN = {
         (other_upgrade, [("proxy_set_header Upgrade $upgrade;", "proxy_set_header Upgrade $http_upgrade;")]),
         (refusals, [("proxy_ignore_headers X-Accel-Redirect;", "proxy_hide_header X-Synheart-Assertion;")]),
         (body_limit, [("client_max_body_size 1m", "client_max_body_size 1k")]),
-        (no_service, [("error_page 502 504 = @unavailable;", "")])],
+        (no_service, [("error_page 502 504 = @unavailable;", "")]),
+        (no_service, [("proxy_read_timeout 5s;", "")])],
     "caddy": [
         (foreign_body, [("X-Original-Content-Length {length}", "X-Original-Content-Length 0")]),
         (foreign_body, [("method HEAD\n\t\t\t\t\treverse_proxy", "reverse_proxy")]),
@@ -482,6 +484,7 @@ BROKEN = {
         (forged_headers, [("request_header -X-Original-*", "")]),
         (paths, [("X-Original-URI {uri}", "X-Original-URI {http.request.orig_uri}")]),
         (lost_answers, [("keepalive off", "")]),
+        (no_service, [("response_header_timeout 5s", "")]),
         (lost_backend, [("keepalive off", "")]),
         (scheme_two, [("request_header -X-Forwarded-*", "request_header X-Forwarded-Uri evil"),
                       ("header_up X-Original-Method", "header_up X-Forwarded-Method")])],
