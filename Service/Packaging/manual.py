@@ -156,7 +156,7 @@ def main() -> int:
         (folder / "man" / f"{name}.1").write_text(text, encoding="utf-8")
     for shell, name in (("bash", NAME), ("zsh", f"_{NAME}"), ("fish", f"{NAME}.fish")):
         script = told("--generate-completion-script", shell)
-        # The shell reads the file and does not run it. zsh needs the first line.
+        # A shell reads a completion file and does not run it, so bash's first line is of no use. zsh needs its own, `#compdef`.
         (folder / "completions" / name).write_text(script.removeprefix("#!/bin/bash\n"), encoding="utf-8")
     return 0
 

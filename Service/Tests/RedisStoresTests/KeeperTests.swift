@@ -49,7 +49,7 @@ struct KeeperTests {
         let (server, keeper) = (try await RedisServer.start(), SampleKeeper())
         let node = try await stores(server, keeper)
         keeper.name("second")
-        // The call comes before a round has read the id from Redis.
+        // A round of checks may not have read the new id yet. Then the claim is refused as unavailable.
         do throws(StoreError) {
             let outcome = try await node.claim(SampleRequest())
             #expect(outcome.isHistoryLost, "\(outcome)")

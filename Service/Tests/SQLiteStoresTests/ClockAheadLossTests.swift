@@ -87,8 +87,8 @@ import Testing
         var journal = try bench.open()
         let old = bench.claims()
         #expect(try await journal.claim(old) == .claimed)
-        // After the second jump, claims made after the first jump have expired too, so maintenance deletes the segment. Each
-        // request is dated ahead, so it waits for maintenance.
+        // The clock jumps twice. After the second jump, the claims that were made after the first one have expired too, so maintenance
+        // deletes the first segment. A request that is dated ahead is answered only after maintenance has synced its claim.
         var wall = start + 5000
         for _ in 0..<1000 where journal.note.sequence == 1 {
             _ = try? await journal.claim(bench.claims(), at: wall + 20, now: wall)

@@ -45,7 +45,7 @@ public struct AppleAuthority: Sendable {
         public var intermediateLife: TimeInterval = 10 * 365 * 86400
         /// More extensions of the intermediate.
         public var intermediateExtensions: [AppleCertificateExtension] = []
-        /// The digest under the intermediate's signature.
+        /// The hash algorithm of the signature on the intermediate certificate.
         public var intermediateAlgorithm = AppleSignatureAlgorithm.sha384
         /// Whether the certificate that signs receipts has the extension for this purpose: 1.2.840.113635.100.12.15.
         public var signerIsForReceipts = true

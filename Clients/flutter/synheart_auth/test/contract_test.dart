@@ -28,12 +28,12 @@ Map<String, Object?> resolved(Map<String, Object?> shape) {
   return result;
 }
 
-/// The fields of a message of the file.
+/// The fields of a message in contract/channel.json.
 Map<String, Object?> fields(Map<String, Object?> shapes) => <String, Object?>{
   for (final String name in shapes.keys) name: resolved(shapes[name] as Map<String, Object?>),
 };
 
-/// A shape of the plugin in the file's form.
+/// The JSON object that contract/channel.json has for a shape of the plugin.
 Map<String, Object?> described(Shape shape) => <String, Object?>{
   'nullable': shape.nullable,
   ...switch (shape) {

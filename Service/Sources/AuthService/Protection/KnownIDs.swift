@@ -31,7 +31,8 @@ struct KnownIDs: Sendable {
             room -= 1
         }
 
-        /// The bit of a probe, by double hashing: the two halves of the hash are the start and the step.
+        /// The bit of a probe, by double hashing. The start is the hash. The step is the hash with its halves swapped, made odd. The
+        /// high bits select the bit, so start and step depend on different halves of the hash.
         private func place(_ probe: UInt64, of hash: UInt64) -> UInt64 {
             let step = hash << 32 | hash >> 32 | 1
             return (hash &+ probe &* step).multipliedFullWidth(by: UInt64(words.count) * 64).high

@@ -16,7 +16,7 @@ final class KeeperWatch: ClaimKeeper {
         var replaced: String?
         /// The last reading of the row.
         var last: KeeperReading?
-        /// The id under which PostgreSQL's data went back to an earlier state; nil: it did not.
+        /// The id of the claims' history that the row had when PostgreSQL's data had gone back to an earlier state; nil: it did not.
         var wentBack: String?
         /// The latest renewal that this node saw, and when it first saw it.
         var lastRenewal: (at: UnixTime, since: ContinuousClock.Instant)?

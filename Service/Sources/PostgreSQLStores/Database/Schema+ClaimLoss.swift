@@ -53,6 +53,7 @@ extension Schema {
     /// clock, no claim that expires after that would have been purged.
     static let purgedToAfterFall = "least(history.purged_to, present - \(ClaimTable.margin))"
 
-    /// Seconds before a reading of the clock at which a loss begins: a node's clock may have been behind.
+    /// A loss begins this many seconds before a reading of the clock: the life of a claim, and the clock tolerance, because a node's
+    /// clock may have been behind.
     static let lossBefore = ReplayClaim.life + ClaimHistory.clockTolerance
 }

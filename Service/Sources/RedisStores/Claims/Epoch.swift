@@ -12,7 +12,7 @@ struct Epoch: Sendable, Hashable {
     /// The latest date of a lost claim that PostgreSQL may lack. It shortens the first losses of an epoch (`losses`): their
     /// requests are refused up to this date, and requests with later dates are looked up in PostgreSQL.
     struct UnclaimedEnd: Sendable, Hashable {
-        /// The number of losses that the date shortens: the first ones of the epoch.
+        /// How many of the epoch's `losses` refuse dates only up to `date`. They are the first ones in the list.
         let losses: Int
         let date: Int64
 

@@ -14,7 +14,7 @@ struct RoundCounts: Sendable {
         let at: Int64
     }
 
-    /// By the first partition of a server.
+    /// The last count at each server, by the first partition of the server.
     private var counts: [Int: Count] = [:]
 
     /// The last count at the server whose first partition this is; nil: the node has not counted there.

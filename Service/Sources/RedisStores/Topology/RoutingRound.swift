@@ -49,9 +49,10 @@ extension RoutingTable {
 
         /// The kind of id that the `lacking` partitions get for their next epoch; nil: no partition needs an id.
         ///
-        /// A new id after each loss separates the claims that may be lost from later ones (`SecondClaim`). If a partition of a
-        /// Cluster already has the id, the other partitions may get it. If no partition has the id, this Redis may not be the
-        /// keeper, so it gets a new id, which only this process knows. Two servers with one id would accept a request twice.
+        /// A new id after each loss separates the claims that may be lost from later ones (`SecondClaim`). If another partition of the
+        /// Cluster has a route, it has the present id, and the lacking ones get the same id. If no partition has a route, this Redis may
+        /// not be the keeper, so it gets a new id, which only this process knows. Two servers with one id would accept a request
+        /// twice.
         var naming: Naming? {
             lacking.isEmpty ? nil : routes.contains { $0 != nil } ? .sameID : .newID
         }

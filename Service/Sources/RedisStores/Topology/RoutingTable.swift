@@ -31,7 +31,7 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
 
     let isCluster: Bool
     private(set) var routes: [Route?]
-    /// The claims' history as this node read it before the round of the routes asked for the masters; nil: there is no keeper.
+    /// The id of the claims' history, as this node read it before the last round asked for the masters; nil: there is no keeper.
     private(set) var history: ClaimHistoryID?
     private var members: [ObjectIdentifier: Member] = [:]
     /// The sessions of the last round.

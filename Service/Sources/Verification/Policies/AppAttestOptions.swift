@@ -1,7 +1,7 @@
 internal import AppAttest
 internal import StrictJSON
 
-/// The policy for one line of App Attest.
+/// The policy for one input line that has an App Attest object.
 ///
 /// `--policy` has the members of an app record's `ios` object, in an object `ios` or at the top level. Members that do not
 /// decide whether an attestation, an assertion or a receipt verifies are ignored. Unknown members are errors.

@@ -35,7 +35,7 @@ internal enum class Remedy {
     /** Sign again under the other scheme. */
     SIGN_OTHER_SCHEME,
 
-    /** Sign again with an App Attest assertion, which no Android device has. A rotation brings evidence instead. */
+    /** The service demands an App Attest assertion. Android has none: a rotation is sent again with evidence, other requests fail. */
     ASSERT,
 
     /** Ask for a challenge and rotate again with evidence. */

@@ -207,7 +207,7 @@ class VerdictTest {
             phone.elapsedMillis += 2_000
             val error = phone.sign(second) as SynheartAuthException
             assertEquals("seed $seed: $error", Recovery.REGISTER, error.recovery)
-            // A registration that got a final answer has already started over.
+            // If the key store answered INVALIDATED during a registration, the SDK has already gone back to UNREGISTERED.
             val state = runBlocking { second.state(phone.appId) }
             assertTrue("seed $seed", state == IdentityState.KEY_INVALID || code == Code.INVALIDATED && state == IdentityState.UNREGISTERED)
         }

@@ -180,7 +180,7 @@ internal class AuthenticatedSend(
     private suspend fun learnClock(verdict: SynheartAuthException, used: ClockOffset, signedAt: Long): Boolean {
         // Another call has learned the clock since the copy was signed.
         if (context.ledger.load().clockOffset != used) return true
-        // A copy that was under way for long is refused although the clock is right, and its answer may be as old.
+        // A copy that was delayed on its way is refused although the clock is right. The time in its answer may be as old as the delay.
         val isLate = context.configuration.clock.elapsedMillis - signedAt > LONGEST_ROUND_TRIP_MILLIS
         val time = verdict.failure.serverTime
         if (isAuthOrigin && time != null && !isLate) {
