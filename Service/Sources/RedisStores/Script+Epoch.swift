@@ -173,7 +173,7 @@ extension Script {
     /// Ends an epoch whose claims may be missing although its hash does not show that. Claims under it are refused from then on,
     /// and `beginEpoch` begins the next one with a loss.
     ///
-    /// The cause is a policy that evicts keys, or a slot that is being moved. An epoch that began after a node last saw the cause
+    /// The cause is a policy that evicts keys, a slot that is being moved, or data that went back to an earlier state. An epoch that began after a node last saw the cause
     /// is not ended, because its own loss covers the time before. While a slot is being moved, no claim is accepted, because its
     /// keys must all be on one server.
     ///
@@ -191,15 +191,18 @@ extension Script {
     /// Counts a node's rounds at a server.
     ///
     /// KEYS: the epoch, the node's count. ARGV: the last answer to this node, or 0 and 0. Answers the next count and the server's clock
-    /// in milliseconds. The count is -1 if the server has a smaller count than it had, and the epoch is not a later one.
+    /// in milliseconds. The count is -1 if the server has a smaller count than it had, and the epoch is not a later one. A count
+    /// expires an hour after the node's last round, which is no loss.
     static let countRound = Script(
         """
         local clock = redis.call('TIME')
         local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
-        local count = tonumber(redis.call('GET', KEYS[2]) or '') or 0
-        if count < tonumber(ARGV[1]) then
+        local count, last, at = tonumber(redis.call('GET', KEYS[2]) or ''), tonumber(ARGV[1]), tonumber(ARGV[2])
+        local hasExpired = not count and (now < at or now - at >= 3000000)
+        count = count or 0
+        if count < last and not hasExpired then
             local born = tonumber(redis.call('HGET', KEYS[1], 'born') or '')
-            if not born or born <= tonumber(ARGV[2]) then return {-1, now} end
+            if not born or born <= at then return {-1, now} end
         end
         redis.call('SET', KEYS[2], count + 1, 'EX', 3600)
         return {count + 1, now}

@@ -114,7 +114,7 @@ final class KeeperWatch: ClaimKeeper {
             }
             if keeper.place == place, wentBack(reading) {
                 // Claims are missing, and the stored identity of the server does not show it. A new id records a loss.
-                logger.error("PostgreSQL went back to an earlier state, and has lost claims")
+                logger.error("PostgreSQL went back to an earlier state, and may have lost claims")
                 if try await name(ifStill: keeper.id, settling: true) == nil { return false }
             } else if keeper.place == place, state.withLock({ $0.replaced }) == keeper.id {
                 // This node saw the id replaced, and ids are never reused. So this server was promoted without the last change of
@@ -155,13 +155,15 @@ final class KeeperWatch: ClaimKeeper {
     /// or address now, or a copy of the server was started without a promotion. The lease is renewed about once a second, so the row
     /// then has an earlier renewal than this node saw.
     ///
-    /// A promoted replica may lack the last renewals. That is a new timeline, which the identity of the server shows. A renewal that
-    /// was recorded before the server's clock fell back is compared as one at the later, lower time.
+    /// A promoted replica may lack the last renewals. That is a new timeline, which the identity of the server shows. The server's
+    /// clock may fall back by less than `ClockHistory.tolerance` between two readings, so a renewal that is earlier by less proves
+    /// nothing. The reading itself renews the lease: if a node that just started reads first, the others see no earlier renewal.
     private func wentBack(_ reading: KeeperReading) -> Bool {
         state.withLock { state in
             defer { state.last = reading }
             if let last = state.last, last.primary == reading.primary, last.time <= reading.time,
-                let seen = last.keeper.renewedAt, let renewed = reading.keeper.renewedAt, renewed < min(seen, last.time)
+                let seen = last.keeper.renewedAt, let renewed = reading.keeper.renewedAt,
+                renewed + ClockHistory.tolerance < min(seen, last.time)
             {
                 state.wentBack = reading.keeper.id
             }

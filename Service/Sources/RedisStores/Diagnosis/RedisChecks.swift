@@ -27,6 +27,19 @@ extension RedisStores {
         }
     }
 
+    /// The checks whose failures stop every node.
+    private static let stopsNodes: Set<String> = [
+        "redis_url", "redis_connection", "redis_role", "redis_mode", "redis_rights", "redis_writes", "redis_eviction",
+        "redis_cluster",
+    ]
+
+    /// The first failure because of which no node could keep claims in this Redis; nil: there is none.
+    ///
+    /// - Parameter url: as for `connect`.
+    public static func obstacle(_ url: String) async -> StoreCheckResult? {
+        await diagnose(url).first { $0.level == .failure && stopsNodes.contains($0.check) }
+    }
+
     /// Checks the deployment that these stores use.
     public func diagnose() async -> [StoreCheckResult] { await RedisChecks(configuration).findings() }
 }

@@ -1,12 +1,12 @@
 /// The partitions whose claims may be missing although the epoch does not show it: their slot was being moved, and the move may have
-/// been taken back, or their server may have evicted claims.
+/// been taken back, their server may have evicted claims, or its data went back to an earlier state.
 struct DistrustedEpochs: Sendable {
     /// The partitions that each server gave away or imported when it was asked last. They are not used.
     private var moving: [RedisURL.Endpoint: Set<Int>] = [:]
     /// When this node last saw the move or the evicting policy. Before the partition is used again, an earlier epoch must end.
     private var seen: [Int: ContinuousClock.Instant] = [:]
 
-    mutating func insert(_ partition: Int) { seen[partition] = .now }
+    mutating func insert(_ partition: Int, seen instant: ContinuousClock.Instant = .now) { seen[partition] = instant }
 
     /// A server reported the partitions that it gives away or imports.
     mutating func reported(_ partitions: Set<Int>, movingAt endpoint: RedisURL.Endpoint) {

@@ -138,8 +138,8 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
     }
 
     /// Claims of the partition may be missing. It has no route until a round has ended its epoch.
-    mutating func distrust(_ partition: Int) {
-        distrusted.insert(partition)
+    mutating func distrust(_ partition: Int, seen instant: ContinuousClock.Instant = .now) {
+        distrusted.insert(partition, seen: instant)
         routes[partition] = nil
     }
 

@@ -32,12 +32,6 @@ struct KeeperCommand: AsyncParsableCommand {
             help: "The service's configuration file, for stores and service key. Default: $SYNHEART_AUTH_CONFIG.")
         var config: String?
 
-        /// The checks of a Redis whose failures stop every node.
-        private static let stopsNodes: Swift.Set<String> = [
-            "redis_url", "redis_connection", "redis_role", "redis_mode", "redis_rights", "redis_writes",
-            "redis_eviction", "redis_cluster",
-        ]
-
         /// Opens the database, and runs `body` with it and with the place of the claims that the configuration names.
         ///
         /// - Parameter checksPlace: whether to refuse a Redis that cannot be used from here.
@@ -50,11 +44,7 @@ struct KeeperCommand: AsyncParsableCommand {
             }
             let redis = configuration.secret(.redis)
             let place = try redis.map { try RedisStores.place(of: $0) } ?? .postgresql
-            if checksPlace, let redis,
-                let fault = await RedisStores.diagnose(redis).first(where: {
-                    $0.level == .failure && Self.stopsNodes.contains($0.check)
-                })
-            {
+            if checksPlace, let redis, let fault = await RedisStores.obstacle(redis) {
                 throw CommandFailure(
                     .impossible,
                     "nothing was changed: \(fault.sentence) With this keeper, every node would refuse signed requests. Run the command "

@@ -19,7 +19,9 @@ struct ServerStores: StoreEngine {
         options.isFailoverLossless = isFailoverLossless
         if let redis {
             options.claims = try RedisStores.place(of: redis)
-            options.troubleOfClaims = { await RedisStores.trouble(redis) }
+            options.troubleOfClaims = {
+                await RedisStores.obstacle(redis).map { StoreError(.unavailable, $0.sentence) }
+            }
         }
         let postgresql = try await PostgreSQLStores.connect(url, options: options, logger: logger)
         guard let redis else { return ServerStores(postgresql: postgresql, redis: nil) }
