@@ -173,9 +173,9 @@ extension Script {
     /// Ends an epoch whose claims may be missing although its hash does not show that. Claims under it are refused from then on,
     /// and `beginEpoch` begins the next one with a loss.
     ///
-    /// The cause is a policy that evicts keys, a slot that is being moved, or data that went back to an earlier state. An epoch that began after a node last saw the cause
-    /// is not ended, because its own loss covers the time before. While a slot is being moved, no claim is accepted, because its
-    /// keys must all be on one server.
+    /// The cause is a policy that evicts keys, a slot that is being moved, or data that went back to an earlier state. An epoch
+    /// that began after a node last saw the cause is not ended, because its own loss covers the time before. While a slot is being
+    /// moved, no claim is accepted, because its keys must all be on one server.
     ///
     /// KEYS: the epoch. ARGV: an id that no node uses; the milliseconds since the node last saw the cause.
     static let endEpoch = Script(
