@@ -202,7 +202,7 @@ extension DeviceRecord {
     ///
     /// A client that did not receive the answer to its registration also registers again with another App Attest key, because a
     /// key is attested only once. It does not know its device id, so no request of this device has verified. Only such a row may
-    /// change its App Attest key without the policy's permission, and only for `lostAnswerLife`. Nobody uses its identity yet.
+    /// change its App Attest key without the policy's permission, and only for `lostAnswerLife`. No request has used its identity yet.
     private func move(
         to attested: AppAttestKeyState?, under keys: KeyPolicy, wasSeen: Bool, at now: UnixTime
     ) -> Move {

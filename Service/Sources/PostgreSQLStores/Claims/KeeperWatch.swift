@@ -107,14 +107,15 @@ final class KeeperWatch: ClaimKeeper {
         do throws(StoreError) {
             let reading = try await table.read(renewing: place, at: clock.now)
             let keeper = reading.keeper
+            // First of all, because the reading renewed the lease: the next one cannot show it.
+            let wentBack = wentBack(reading)
             try requireClock(reading.time)
             // Look for this node's last claims here too, because a node that gets no requests makes no call that looks for them.
             if failover.isDue(on: reading.primary, at: clock.now) {
                 try await failover.renew(table.database.pool, at: clock.now)
             }
-            if keeper.place == place, wentBack(reading) {
+            if keeper.place == place, wentBack {
                 // Claims are missing, and the stored identity of the server does not show it. A new id records a loss.
-                logger.error("PostgreSQL went back to an earlier state, and may have lost claims")
                 if try await name(ifStill: keeper.id, settling: true) == nil { return false }
             } else if keeper.place == place, state.withLock({ $0.replaced }) == keeper.id {
                 // This node saw the id replaced, and ids are never reused. So this server was promoted without the last change of
@@ -159,16 +160,19 @@ final class KeeperWatch: ClaimKeeper {
     /// clock may fall back by less than `ClockHistory.tolerance` between two readings, so a renewal that is earlier by less proves
     /// nothing. The reading itself renews the lease: if a node that just started reads first, the others see no earlier renewal.
     private func wentBack(_ reading: KeeperReading) -> Bool {
-        state.withLock { state in
-            defer { state.last = reading }
+        let (wentBack, isNews) = state.withLock { state in
+            let before = state.wentBack
             if let last = state.last, last.primary == reading.primary, last.time <= reading.time,
                 let seen = last.keeper.renewedAt, let renewed = reading.keeper.renewedAt,
                 renewed + ClockHistory.tolerance < min(seen, last.time)
             {
                 state.wentBack = reading.keeper.id
             }
-            return state.wentBack == reading.keeper.id
+            state.last = reading
+            return (state.wentBack == reading.keeper.id, state.wentBack != before)
         }
+        if isNews { logger.error("PostgreSQL went back to an earlier state, and may have lost claims") }
+        return wentBack
     }
 
     private func requireClock(_ time: UnixTime) throws(StoreError) {

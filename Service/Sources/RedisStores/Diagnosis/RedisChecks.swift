@@ -210,7 +210,7 @@ private struct RedisChecks {
             }
             let error = RedisError(text)
             if ["OOM", "MISCONF", "NOREPLICAS"].contains(error.code) {
-                refusedWrites = text
+                refusedWrites = text.hasSuffix(".") ? String(text.dropLast()) : text
                 continue
             }
             // These errors show no missing right: no script has this digest, or the key may be in another server's slot.

@@ -12,7 +12,7 @@ struct KeyPartitions: Sendable {
         let epoch: String
         /// The key whose value is the id of the claims' history of the nodes that currently use the server.
         let holder: String
-        /// The prefix of the keys in which nodes count their rounds (`RoundCounts`).
+        /// The prefix of the keys in which nodes count their rounds (`RoundCount`).
         let rounds: String
         let claims: String
         let challenges: String

@@ -50,7 +50,7 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
     private(set) var sizes: [RedisURL.Endpoint: ServerInfo.Size] = [:]
     var clocks: ClockWatch
     private(set) var distrusted = DistrustedEpochs()
-    var rounds = RoundCounts()
+    var rounds: [Int: RoundCount] = [:]
     /// The reason why a partition has no route.
     private(set) var trouble = StoreError(.unavailable, "Redis was not reached yet")
     private(set) var isClosed = false
