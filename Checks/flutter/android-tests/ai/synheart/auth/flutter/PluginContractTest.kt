@@ -18,7 +18,7 @@ class PluginContractTest {
     fun end() = engine.close()
 
     @Test
-    fun `the plugin's contract equals contract/channel.json`() {
+    fun `the plugin's contract equals the contract file`() {
         assertEquals(mapOf("calls" to Contract.CALLS, "states" to Contract.STATES), ContractFile.channels)
         assertEquals(ContractFile.methods.keys, Contract.calls.keys)
         for ((name, call) in Contract.calls) {
