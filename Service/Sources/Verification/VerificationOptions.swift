@@ -35,8 +35,9 @@ extension VerificationOptions {
         package let description: String
     }
 
-    /// Throws if roots, list of revoked keys or response keys cannot be used, before the first line is read. Lines with an
-    /// unusable policy result in `could-not-check`.
+    /// Throws if the roots have no certificate, or if the list of revoked keys or the response keys cannot be used, before the first
+    /// line is read. Lines with an unusable policy result in `could-not-check`, and so do lines of key attestation if a root cannot
+    /// be used.
     package func validate() throws(Problem) {
         _ = try appleVerifiers()
         if let statusList, (try? RevocationStatusList(statusList)) == nil {
@@ -63,7 +64,7 @@ extension VerificationOptions {
     /// The verifiers with these roots.
     package func appleVerifiers() throws(Problem) -> AppleVerifiers {
         guard let apple else {
-            throw Problem(description: "roots: expected certificates in PEM, each of which can be read")
+            throw Problem(description: "roots: expected certificates in PEM, of which at least one can be read")
         }
         return apple
     }

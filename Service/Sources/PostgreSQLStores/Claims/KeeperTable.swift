@@ -48,6 +48,8 @@ struct KeeperReading: Sendable {
     /// The latest reading of the primary's clock in the row. While a Redis is the keeper, the claims of requests dated more than
     /// 5 s after it are also made in PostgreSQL (`SecondClaim`).
     let mark: UnixTime
+    /// Whether PostgreSQL's data went back to an earlier state since this node's last reading (`KeeperReadings`).
+    let wentBack: Bool
 }
 
 /// The row that names the keeper.
@@ -58,24 +60,34 @@ struct KeeperTable: Sendable {
     /// Reads the row without renewing a lease.
     func read() async throws(StoreError) -> KeeperReading { try await read(renewing: nil, at: UnixTime(0)) }
 
-    /// Reads the row, and renews the lease.
+    /// Reads the row, renews the lease, and records the reading.
     ///
     /// - Parameters:
-    ///   - place: this node's store. Its lease is renewed if it is the keeper; nil: nothing is renewed.
+    ///   - place: this node's store. If it is not the keeper, nothing is renewed or recorded; nil: the same.
     ///   - now: this node's clock.
     func read(renewing place: ClaimPlace?, at now: UnixTime) async throws(StoreError) -> KeeperReading {
-        let tolerance = clockTolerance
+        let (tolerance, readings) = (clockTolerance, database.readings)
         return try await database.read { (connection) throws(StoreError) in
+            let (number, least) = (readings.begin(), readings.least(on: connection.place))
             let row = try connection.row(
-                "SELECT named, kept_in, renewed, present, marked FROM read_claim_history_id($1, $2, $3)",
-                [.text(place?.description), .time(now), .integer(tolerance)])
+                """
+                SELECT named, kept_in, renewed, present, marked, earlier
+                FROM read_keeper_for_node($1, $2, $3, $4::uuid, $5, $6)
+                """,
+                [
+                    .text(place?.description), .time(now), .integer(tolerance), .text(readings.node.text),
+                    .integer(number),
+                    .integer(least),
+                ])
             guard let row else { throw StoreError(.unreadable, "PostgreSQL names no keeper of the claims") }
             let keeper = NamedKeeper(
                 id: try row.text("named"), place: try row.optionalText("kept_in").map { ClaimPlace($0) },
                 renewedAt: try row.optionalInteger("renewed").map { UnixTime($0) })
+            let wentBack = try row.optionalInteger("earlier") ?? 0 < least
+            if let place, place == keeper.place, !wentBack { readings.acknowledge(number, by: connection.place) }
             return KeeperReading(
                 keeper: keeper, primary: connection.place, time: UnixTime(try row.integer("present")),
-                mark: UnixTime(try row.integer("marked")))
+                mark: UnixTime(try row.integer("marked")), wentBack: wentBack)
         }
     }
 
@@ -106,18 +118,19 @@ struct KeeperTable: Sendable {
     /// - Parameters:
     ///   - place: the store.
     ///   - id: the id in the row.
-    ///   - settling: whether second claims may be missing, so that no new id has an unclaimed end for a while.
+    ///   - settling: whether second claims may be missing, so that neither this id nor a later one has an unclaimed end for a
+    ///     while. If PostgreSQL's data went back, this node then makes claims again.
     ///   - actor: who names the store, for the audit event.
     ///   - now: this process' clock.
     func name(
         _ place: ClaimPlace, ifStill id: String, settling: Bool = false, actor: String, at now: UnixTime
     ) async throws(StoreError) -> ClaimHistoryID? {
-        let new = Hexadecimal.encode(SystemRandom().bytes(16))
+        let (new, readings) = (Hexadecimal.encode(SystemRandom().bytes(16)), database.readings)
         return try await database.write { (connection) throws(StoreError) in
             let row = try connection.row("SELECT before, marked, unclaimed_end FROM lock_claim_keeper($1)", [.text(id)])
             guard let row, let mark = try row.optionalInteger("marked") else { return nil }
             let before = try row.optionalText("before")
-            let unclaimedEnd = try row.optionalInteger("unclaimed_end")
+            let unclaimedEnd = settling ? nil : try row.optionalInteger("unclaimed_end")
             if place == .postgresql {
                 // This must run before the row changes, because it reads the previous keeper from the row.
                 _ = try connection.rows("SELECT keep_claims_here($1, $2)", [.text(new), .integer(unclaimedEnd)])
@@ -135,6 +148,10 @@ struct KeeperTable: Sendable {
                     detail: JSONObject([
                         ("before", before.map { .string($0) } ?? .null), ("after", .string(place.description)),
                     ])), telling: false)
+            if settling, readings.least(on: connection.place) > 0 {
+                _ = try connection.rows(
+                    "SELECT note_claim_node($1::uuid, $2)", [.text(readings.node.text), .integer(readings.begin())])
+            }
             return ClaimHistoryID(
                 new, primary: connection.place, reading: UnixTime(mark), unclaimedEnd: unclaimedEnd)
         }

@@ -14,10 +14,8 @@ final class KeeperWatch: ClaimKeeper {
         var wasKeeper = false
         /// The last id that this node used and saw replaced.
         var replaced: String?
-        /// The last reading of the row.
-        var last: KeeperReading?
-        /// The id of the claims' history that the row had when PostgreSQL's data had gone back to an earlier state; nil: it did not.
-        var wentBack: String?
+        /// Whether PostgreSQL's data had gone back to an earlier state at the last reading.
+        var wentBack = false
         /// The latest renewal that this node saw, and when it first saw it.
         var lastRenewal: (at: UnixTime, since: ContinuousClock.Instant)?
         var logged: String?
@@ -107,14 +105,13 @@ final class KeeperWatch: ClaimKeeper {
         do throws(StoreError) {
             let reading = try await table.read(renewing: place, at: clock.now)
             let keeper = reading.keeper
-            // First of all, because the reading renewed the lease: the next one cannot show it.
-            let wentBack = wentBack(reading)
+            note(wentBack: reading.wentBack)
             try requireClock(reading.time)
             // Look for this node's last claims here too, because a node that gets no requests makes no call that looks for them.
             if failover.isDue(on: reading.primary, at: clock.now) {
                 try await failover.renew(table.database.pool, at: clock.now)
             }
-            if keeper.place == place, wentBack {
+            if keeper.place == place, reading.wentBack {
                 // Claims are missing, and the stored identity of the server does not show it. A new id records a loss.
                 if try await name(ifStill: keeper.id, settling: true) == nil { return false }
             } else if keeper.place == place, state.withLock({ $0.replaced }) == keeper.id {
@@ -152,27 +149,12 @@ final class KeeperWatch: ClaimKeeper {
         }
     }
 
-    /// Whether PostgreSQL's data went back to an earlier state since this node read the row: another copy of the database has its name
-    /// or address now, or a copy of the server was started without a promotion. The lease is renewed about once a second, so the row
-    /// then has an earlier renewal than this node saw.
-    ///
-    /// A promoted replica may lack the last renewals. That is a new timeline, which the identity of the server shows. The server's
-    /// clock may fall back by less than `ClockHistory.tolerance` between two readings, so a renewal that is earlier by less proves
-    /// nothing. The reading itself renews the lease: if a node that just started reads first, the others see no earlier renewal.
-    private func wentBack(_ reading: KeeperReading) -> Bool {
-        let (wentBack, isNews) = state.withLock { state in
-            let before = state.wentBack
-            if let last = state.last, last.primary == reading.primary, last.time <= reading.time,
-                let seen = last.keeper.renewedAt, let renewed = reading.keeper.renewedAt,
-                renewed + ClockHistory.tolerance < min(seen, last.time)
-            {
-                state.wentBack = reading.keeper.id
-            }
-            state.last = reading
-            return (state.wentBack == reading.keeper.id, state.wentBack != before)
+    private func note(wentBack: Bool) {
+        let isNews = state.withLock { state in
+            defer { state.wentBack = wentBack }
+            return wentBack && !state.wentBack
         }
         if isNews { logger.error("PostgreSQL went back to an earlier state, and may have lost claims") }
-        return wentBack
     }
 
     private func requireClock(_ time: UnixTime) throws(StoreError) {

@@ -142,6 +142,8 @@ final class PostgreSQLReplayStore: ReplayStore {
         // Sorted, so that two transactions with the same claims do not deadlock.
         let locks = Set(calls.flatMap { $0.claims.map { Int64(bitPattern: $0.low) } }).sorted()
         let lock = Statement("SELECT pg_advisory_xact_lock(key) FROM unnest($1) AS key", [.integers(locks)])
+        let readings = database.readings
+        let reading = Statement("SELECT number FROM claim_nodes WHERE node = $1::uuid", [.text(readings.node.text)])
         let now = calls.map(\.now).max() ?? UnixTime(0)
         let (findings, primary) = try await database.pool.run { [failover] (connection) throws(StoreError) in
             try connection.inTransaction { (connection) throws(StoreError) in
@@ -149,8 +151,12 @@ final class PostgreSQLReplayStore: ReplayStore {
                 guard !failover.isDue(on: connection.place, at: now) else {
                     return (calls.map { _ in Finding.unknownHistory }, connection.place)
                 }
-                let results = try connection.runTransaction([lock] + calls.map(\.statement)).dropFirst()
-                let findings = try zip(results, calls).map { (result, call) throws(StoreError) in
+                let least = readings.least(on: connection.place)
+                let results = try connection.runTransaction([reading, lock] + calls.map(\.statement))
+                guard try results[0].first?.optionalInteger("number") ?? 0 >= least else {
+                    return (calls.map { _ in Finding.failed(KeeperReadings.wentBack) }, connection.place)
+                }
+                let findings = try zip(results.dropFirst(2), calls).map { (result, call) throws(StoreError) in
                     try Self.finding(result, call.claims)
                 }
                 return (findings, connection.place)

@@ -20,6 +20,7 @@ enum Schema {
         Migration(oldest: 1, statements: webhookDeliveries),
         Migration(oldest: 1, statements: keeperHere), Migration(oldest: 1, statements: deviceHashes),
         Migration(oldest: 1, statements: clusterParts), Migration(oldest: 1, statements: losslessFailovers),
+        Migration(oldest: 1, statements: claimNodes),
     ]
 
     static var version: Int64 { Int64(migrations.count) }
@@ -38,8 +39,8 @@ enum Schema {
     /// Tables that a backup does not have: their rows are not permanent data (`StoredTable`), are derived from it, or wait to
     /// become part of it.
     static let tablesOfNoBackup: Set = [
-        "audit_waiting", "challenges", "claim_history", "claim_keeper", "claim_slots", "claims", "device_counts",
-        "verdict_batches", "webhook_deliveries",
+        "audit_waiting", "challenges", "claim_history", "claim_keeper", "claim_nodes", "claim_slots", "claims",
+        "device_counts", "verdict_batches", "webhook_deliveries",
     ]
     /// The partitions of `challenges` and `claims`.
     static var ringTables: [String] { (0..<ClaimTable.slots).flatMap { ["challenges_\($0)", "claims_\($0)"] } }

@@ -8,6 +8,7 @@ final class StoreDatabase: Sendable {
     /// The newest server timeline that this process has seen.
     let timeline: TimelineGuard
     let externalChanges: ExternalChanges
+    let readings: KeeperReadings
     let observer: (any StoreObserver)?
     /// The service keys on which changes depend.
     private struct Keys: Sendable {
@@ -29,7 +30,7 @@ final class StoreDatabase: Sendable {
             address: address, settings: settings, timeline: timeline, node: node, size: options.connections,
             deadline: options.deadline,
             maximumWaiting: options.maximumWaiting)
-        (self.pool, self.timeline) = (pool, timeline)
+        (self.pool, self.timeline, readings) = (pool, timeline, KeeperReadings(node: node))
         observer = options.observer
         externalChanges = ExternalChanges(
             address: address, settings: settings, timeline: timeline, logger: logger,

@@ -134,6 +134,9 @@ extension ConformanceCase {
 extension Stage {
     /// Waits until a condition holds, for at most this many seconds.
     fileprivate func within(_ seconds: Int, _ isSo: () async throws -> Bool) async throws {
-        for _ in 0..<(seconds * 4) where try await !isSo() { try await Task.sleep(for: .milliseconds(250)) }
+        for _ in 0..<(seconds * 4) {
+            if try await isSo() { return }
+            try await Task.sleep(for: .milliseconds(250))
+        }
     }
 }

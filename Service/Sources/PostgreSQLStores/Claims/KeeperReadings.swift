@@ -1,0 +1,46 @@
+internal import AuthService
+internal import Bytes
+
+/// Numbers this node's readings of the keeper's row.
+///
+/// PostgreSQL has the number of the node's last reading in `claim_nodes`. If it has a lower one than it acknowledged, its data went
+/// back to an earlier state: another copy of the database has its name or address now, or a copy of the server was started without
+/// a promotion. Claims may be missing then, and the stored identity of the server does not show it.
+final class KeeperReadings: Sendable {
+    private struct State: Sendable {
+        var begun: Int64 = 0
+        var acknowledged: (number: Int64, primary: PrimaryPlace?)?
+    }
+
+    static let wentBack = StoreError(.unavailable, "PostgreSQL went back to an earlier state, and may have lost claims")
+
+    let node: NodeID
+    private let state = Locked(State())
+
+    init(node: NodeID) { self.node = node }
+
+    /// The number of a reading that begins now.
+    func begin() -> Int64 {
+        state.withLock { state in
+            state.begun += 1
+            return state.begun
+        }
+    }
+
+    /// Records that a server has a reading on its disk.
+    func acknowledge(_ number: Int64, by primary: PrimaryPlace?) {
+        state.withLock { state in
+            if number > state.acknowledged?.number ?? 0 { state.acknowledged = (number, primary) }
+        }
+    }
+
+    /// The lowest number that a server may have for this node; 0: this node read nothing there yet.
+    ///
+    /// A promoted replica may lack the last readings. It is on a new timeline, which the stored identity of the server shows.
+    func least(on primary: PrimaryPlace?) -> Int64 {
+        state.withLock { state in
+            guard let acknowledged = state.acknowledged, acknowledged.primary == primary else { return 0 }
+            return acknowledged.number
+        }
+    }
+}

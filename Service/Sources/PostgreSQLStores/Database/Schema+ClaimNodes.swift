@@ -1,0 +1,49 @@
+internal import AuthService
+
+/// The last reading of the keeper's row by each node. By it, a node notices that PostgreSQL's data went back to an earlier state
+/// (`KeeperReadings`).
+extension Schema {
+    static let claimNodes = [
+        """
+        CREATE TABLE claim_nodes (
+          node uuid PRIMARY KEY,
+          number bigint NOT NULL,
+          read_at bigint NOT NULL
+        )
+        """,
+        // Records a reading.
+        """
+        CREATE FUNCTION note_claim_node(asker uuid, turn bigint) RETURNS void LANGUAGE sql AS $$
+          INSERT INTO claim_nodes AS known (node, number, read_at) VALUES (asker, turn, \(serverClock))
+            ON CONFLICT (node) DO UPDATE SET number = greatest(known.number, excluded.number), read_at = excluded.read_at
+        $$
+        """,
+        // Reads the keeper's row for a node, renews the lease, and records the reading. `earlier` is the number of the node's
+        // last reading; null: there is none. If it is below `lowest`, the data went back. Then nothing is recorded until the
+        // claims' history has a new id, so that the node makes no claims before.
+        """
+        CREATE FUNCTION read_keeper_for_node(
+          mine text, reading bigint, tolerance bigint, asker uuid, turn bigint, lowest bigint,
+          OUT named text, OUT kept_in text, OUT renewed bigint, OUT present bigint, OUT marked bigint, OUT earlier bigint
+        ) LANGUAGE plpgsql AS $$
+        BEGIN
+          SELECT kept.named, kept.kept_in, kept.renewed, kept.present, kept.marked
+            INTO named, kept_in, renewed, present, marked FROM read_claim_history_id(mine, reading, tolerance) AS kept;
+          SELECT number INTO earlier FROM claim_nodes WHERE node = asker;
+          IF kept_in = mine AND coalesce(earlier, 0) >= lowest THEN
+            -- The commit need not wait for a replica: a promoted one is on a new timeline.
+            PERFORM set_config('synchronous_commit', 'local', TRUE);
+            PERFORM note_claim_node(asker, turn);
+            IF earlier IS NULL AND abs(reading - present) <= tolerance THEN
+              -- The rows of nodes that stopped.
+              DELETE FROM claim_nodes WHERE read_at < present - \(claimNodeLife);
+            END IF;
+          END IF;
+        END $$
+        """,
+    ]
+
+    /// How long, in seconds, the row of a node that reads no more stays. A node that cannot reach PostgreSQL for longer must treat
+    /// the claims as lost.
+    private static let claimNodeLife = 86_400
+}
