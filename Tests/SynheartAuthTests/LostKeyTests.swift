@@ -122,7 +122,7 @@ import Testing
     }
 
     @Test(arguments: Loss.allCases)
-    func `both keys lost while a copy is open call for a registration, and are no security event`(
+    func `losing both keys while a copy may take effect asks for a registration, and logs no FOREIGN_KEY`(
         loss: Loss
     ) async throws {
         let (phone, sdk, id) = try await Phone.registered()
@@ -134,6 +134,26 @@ import Testing
         #expect(try error?.recovery == .register && phone.record().state == .keyInvalid)
         #expect(!phone.logger.entries.contains { $0.event == .foreignKey })
         #expect(try await sdk.registerDevice(appID: Phone.app).deviceId != id)
+    }
+
+    @Test(arguments: Loss.allCases)
+    func `losing the new key after the service took it keeps the old key, and logs no FOREIGN_KEY`(
+        loss: Loss
+    ) async throws {
+        let (phone, sdk, id) = try await Phone.registered()
+        for index in 0..<3 { await phone.network.plan(index == 0 ? .answerDropped : .requestDropped, at: index) }
+        await expectError(.networkError) { try await sdk.rotateKey(appID: Phone.app) }
+        try loss.happen(to: .next(AppID(Phone.app)), on: phone)
+        // After the overlap the service refuses the old key. It might do so by mistake, so only the app gives the key up.
+        phone.clock.advance(.seconds(61))
+        for _ in 0..<2 {
+            let error = await expectError(.rotationFailed) { try await sdk.rotateKey(appID: Phone.app) }
+            #expect(try error?.recovery == .reset && phone.record().state == .registered)
+        }
+        #expect(!phone.logger.entries.contains { $0.event == .foreignKey })
+        try await sdk.resetDeviceIdentity(appID: Phone.app, reason: .userRequested)
+        #expect(try await sdk.registerDevice(appID: Phone.app).deviceId != id)
+        #expect(try await phone.signAndVerify(sdk).status == 200)
     }
 
     @Test(arguments: Loss.allCases)
@@ -204,7 +224,7 @@ import Testing
         try await other.resetDeviceIdentity(appID: Phone.app, reason: .userRequested)
         let registration = try await other.registerDevice(appID: Phone.app)
         keys.signing.open()
-        // The new key has the same name as the lost one.
+        // The waiting call signs again with the new key, which has the same name as the lost one.
         #expect(try await signing.value.dictionary["X-Device-ID"] == registration.deviceId)
         #expect(try registration.deviceId != id && phone.record().state == .registered)
         #expect(try await phone.signAndVerify(sdk).status == 200)

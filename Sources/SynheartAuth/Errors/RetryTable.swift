@@ -105,7 +105,7 @@ enum RetryTable {
         Row(service: code, remedies[code] ?? .none, then: .init(rawValue: code.recovery.rawValue) ?? .none)
     }
 
-    /// The service's codes that the SDK reports as its own. Every 5xx is a network error.
+    /// The service's codes that the SDK reports under codes of its own. Every 5xx is a network error.
     static let renamed: [ErrorCode: SynheartAuthError.Code] = [
         .challengeExpired: .challengeExpired,
         .invalidAttestation: .attestationFailed,
@@ -142,8 +142,8 @@ enum RetryTable {
         case diskFull
         /// The device's clock differs from the service's by more than the SDK may correct by itself.
         case clockTooFarOff
-        /// The service names a key that this device never had.
-        case foreignKey
+        /// The service accepts no key of this device: it names another one, or refuses all that are left.
+        case noKeyAccepted
         /// The service refuses the rotation because the key is too old.
         case keyTooOldToRotate
         /// The caller no longer waits.
@@ -179,7 +179,7 @@ enum RetryTable {
         .recordOfNewerVersion: Row(.storageError, .none, then: .none),
         .recordOfAnotherService: Row(.storageError, .none, then: .reset),
         .clockTooFarOff: Row(.clockSkew, .none, then: .correctClock),
-        .foreignKey: Row(.rotationFailed, .none, then: .reset),
+        .noKeyAccepted: Row(.rotationFailed, .none, then: .reset),
         .keyTooOldToRotate: Row(service: .keyExpired, .none, then: .reset),
         .deadlinePassed: Row(.networkError, .none, then: .retry),
         .cancelled: Row(.cancelled, .none, then: .retry),

@@ -43,7 +43,7 @@ struct RotationCycle: Sendable {
                     guard !backOff.isEnded else { throw .resetMeanwhile }
                     let rotator = Rotator(context: context)
                     if let done = try await rotationOfAnother(since: before) {
-                        // The other process may have died before it deleted the old key.
+                        // The process that rotated may have died before it deleted the old key.
                         try? await rotator.disposeLeftover()
                         return done
                     }

@@ -15,17 +15,19 @@ extension Rotator {
     /// The longest overlap that a service allows.
     private static let longestOverlap: Int64 = 3600
 
-    /// The current key according to the service's status; nil if both keys are refused, or the old one is refused and the new one lost.
+    /// The current key according to the service's status; nil if the service refuses both keys.
     ///
     /// The status is requested with the old key, and then with the new key if the old one is refused or lost.
     /// If no key can assert as the status demands, the result is the key whose signature the service accepts. That may be the old
     /// key during its overlap.
     ///
-    /// - Throws: `KEY_INVALIDATED` if the old key is lost and the new one gets no status. In that case the identity has no key.
+    /// - Throws: `KEY_INVALIDATED` if the old key is lost and the new one is lost or refused. In that case the identity has no key.
+    ///   `ROTATION_FAILED` if the old key is refused and the new one is lost. The refusal may be a mistake, so the old key stays.
     func currentKey(
         _ pending: PendingRotation, _ record: IdentityRecord
     ) async throws(SynheartAuthError) -> CurrentKey? {
         var lost: IdentityRecord.KeyReference?
+        var isNewKeyLost = false
         for alias in [record.key?.alias, pending.alias].compactMap({ $0 }) {
             do throws(SynheartAuthError) {
                 let status = try await status(pending, record, alias)
@@ -40,12 +42,16 @@ extension Rotator {
                     return CurrentKey(
                         thumbprint: record.reference(alias)?.thumbprint, rotatedAt: nil, serverTime: error.serverTime,
                         overlap: Self.longestOverlap)
-                case .keyInvalidated: if let key = record.key, key.alias == alias { lost = key }
+                case .keyInvalidated:
+                    if let key = record.key, key.alias == alias { lost = key } else { isNewKeyLost = true }
                 default: throw error
                 }
             }
         }
         if let lost { throw try await losing(lost) }
+        guard !isNewKeyLost else {
+            throw SynheartAuthError(.noKeyAccepted, "the service refuses the old key, and the new one is lost")
+        }
         return nil
     }
 
@@ -59,8 +65,8 @@ extension Rotator {
         do throws(SynheartAuthError) {
             return try await context.signedCall(.status, record: record, alias: alias, asserting: asserting).read()
         } catch {
-            // Ask without an assertion. The record keeps no suspicion about the new App Attest key, so no number of failures
-            // would end the attempts.
+            // Ask again without an assertion. The record keeps no suspicion about the new App Attest key, so the SDK could never
+            // conclude that this key is lost, and the attempts would never end.
             guard error.remedy == .rebind || asserting.key != nil && error.code == .attestationFailed else {
                 throw error
             }

@@ -27,7 +27,7 @@ struct Rotator: Sendable {
     private func rotate(_ goal: RotationGoal, _ record: IdentityRecord) async throws(SynheartAuthError) -> KeyRotation {
         var record = record
         if case .rotation(let leftover) = record.journal, leftover.isRefused || leftover.hasOpenRebind {
-            // Do not send a refused key, or a copy with a new App Attest key, again. Ask the service first which key is current.
+            // After `ROTATION_FAILED`, or if a copy with a new App Attest key may take effect, ask the service which key is current.
             if let rotation = try await settle(leftover, record), leftover.covers(goal) { return rotation }
             record = try await prepare()
         }
@@ -198,7 +198,7 @@ struct Rotator: Sendable {
             return nil
         default:
             try await suspend(isRefused: true)
-            let error = SynheartAuthError(.foreignKey, "the service names a key that this device never had")
+            let error = SynheartAuthError(.noKeyAccepted, "the service has another key than this device's")
             context.log.event(.foreignKey, .error, device: record.deviceID, error: error)
             throw error
         }

@@ -8,7 +8,7 @@ internal enum class Remedy {
     /** Report the error. */
     NONE,
 
-    /** Report the error, also where `send` would return another refusal as the answer. */
+    /** Report the error. `send` throws it too, although it returns a refusal with the remedy [NONE] as the answer. */
     REPORT,
 
     /** Repeat the operation, with the back-off of its [RetryPolicy]. */
@@ -155,7 +155,7 @@ internal enum class Situation(val code: Code, val remedy: Remedy, val recovery: 
     /** The key store is locked or busy. */
     KEY_STORE_UNAVAILABLE(OwnCode.KEYSTORE_ERROR, Remedy.NONE, Recovery.RETRY),
 
-    /** The key store answered once as if the key were lost. A second such answer is believed after a pause, if its canaries work. */
+    /** The key store answered once as if the key were lost. After a pause, a second answer counts if the canaries work. */
     KEY_SUSPECTED(OwnCode.KEYSTORE_ERROR, Remedy.NONE, Recovery.RETRY),
 
     // The record cannot be read, locked or written now, cannot be decoded, is of a newer version, or belongs to another auth service.
@@ -169,8 +169,8 @@ internal enum class Situation(val code: Code, val remedy: Remedy, val recovery: 
     /** The clock is off by more than the client may learn. */
     CLOCK_TOO_FAR_OFF(OwnCode.CLOCK_SKEW, Remedy.NONE, Recovery.CORRECT_CLOCK),
 
-    /** The service names a key that this device never had. */
-    FOREIGN_KEY(OwnCode.ROTATION_FAILED, Remedy.NONE, Recovery.RESET),
+    /** The service accepts no key of this device: it names another one, or refuses all that are left. */
+    NO_KEY_ACCEPTED(OwnCode.ROTATION_FAILED, Remedy.NONE, Recovery.RESET),
 
     /** The service refuses the rotation because the key is too old. */
     KEY_TOO_OLD_TO_ROTATE(ServiceCode.KEY_EXPIRED, Remedy.NONE, Recovery.RESET),

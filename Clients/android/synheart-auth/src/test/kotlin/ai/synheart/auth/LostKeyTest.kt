@@ -103,7 +103,7 @@ class LostKeyTest {
     }
 
     @Test
-    fun `both keys lost while a copy is open call for a registration, and are no security event`() = eachLoss { lose ->
+    fun `losing both keys while a copy may take effect asks for a registration, and logs no FOREIGN_KEY`() = eachLoss { lose ->
         rotateInVain()
         phone.keys(appId).forEach(lose)
         // One suspicion for each of the two keys.
@@ -112,6 +112,23 @@ class LostKeyTest {
         expect<KeyInvalidated>(Recovery.REGISTER) { client.rotateKey(appId) }
         assertEquals(IdentityState.KEY_INVALID, client.state(appId))
         assertFalse("${phone.log}", phone.log.any { "FOREIGN_KEY" in it })
+        assertEquals(Registration.Status.REGISTERED, register().status)
+        expectWorking()
+    }
+
+    @Test
+    fun `losing the new key after the service took it keeps the old key, and logs no FOREIGN_KEY`() = eachLoss { lose ->
+        register()
+        loseAnswer(World.ROTATE, 3)
+        // With this reason there is no overlap: the service refuses the old key at once.
+        expect<NetworkError>(Recovery.RETRY) { client.rotateKey(appId, RotationReason.COMPROMISE) }
+        lose(nextKey)
+        suspectNextKey()
+        // The service might refuse the old key by mistake, so only the app gives the key up.
+        expect<RotationFailed>(Recovery.RESET) { client.rotateKey(appId) }
+        assertEquals(IdentityState.REGISTERED, client.state(appId))
+        assertFalse("${phone.log}", phone.log.any { "FOREIGN_KEY" in it })
+        client.resetDeviceIdentity(appId, ResetReason.USER_REQUESTED)
         assertEquals(Registration.Status.REGISTERED, register().status)
         expectWorking()
     }

@@ -63,7 +63,7 @@ internal class Rotator(private val context: IdentityContext) {
         }
     }
 
-    /** Deletes a key that an earlier rotation replaced. No network. */
+    /** Deletes the key that a rotation replaced, or the new key of an abandoned rotation. Makes no request. */
     suspend fun disposeLeftover() {
         val entry = ledger.load().journal as? JournalEntry.Disposal ?: return
         context.deleteKey(entry.alias)
@@ -175,7 +175,7 @@ internal class Rotator(private val context: IdentityContext) {
             }.read(::rotateAnswer)
         } catch (error: SynheartAuthException) {
             if (error is SynheartAuthException.ClockSkew) error.failure.serverTime?.let { ledger.tryApply(IdentityEvent.RotationCopiesDated(it)) }
-            // The only copy was claimed and then refused, so it cannot take effect later.
+            // The service claimed the only copy before it refused it, so the copy cannot take effect later.
             if (pending.lastCopy == null && copies.get() == 1 && error.followsClaims) ledger.apply(IdentityEvent.RotationCopiesRefused)
             throw error
         }
@@ -238,7 +238,7 @@ internal class Rotator(private val context: IdentityContext) {
         return when (status?.keyThumbprint) {
             null, !in setOf(pending.thumbprint, record.key?.thumbprint) -> {
                 suspendRotation(isRefused = true)
-                val error = failure(Situation.FOREIGN_KEY, "the service names a key that this device never had")
+                val error = failure(Situation.NO_KEY_ACCEPTED, "the service has another key than this device's")
                 context.log.event(LogEntry.Event.FOREIGN_KEY, LogEntry.Level.ERROR, record.deviceId, error)
                 throw error
             }
@@ -271,21 +271,24 @@ internal class Rotator(private val context: IdentityContext) {
     }
 
     /** The status, requested with the old key, or with the new one if the old one is refused or lost; null if both are refused. Throws
-     * `KEY_INVALIDATED` if the old key is lost and the new one gets no status: the identity has no key then. */
+     * `KEY_INVALIDATED` if the old key is lost and the new one is lost or refused: the identity has no key then. Throws `ROTATION_FAILED`
+     * if the old key is refused and the new one is lost: the refusal may be a mistake, so the old key stays. */
     private suspend fun statusByEitherKey(pending: JournalEntry.Rotation, record: IdentityRecord): DeviceStatus? {
         var lost: KeyReference? = null
+        var isNewKeyLost = false
         for (key in listOfNotNull(record.key, pending.thumbprint?.let { KeyReference(pending.alias, it) })) {
             try {
                 return context.signedCall(Route.STATUS, record, key).read(::statusAnswer)
             } catch (error: SynheartAuthException) {
                 if (error is SynheartAuthException.KeyInvalidated) {
-                    if (key == record.key) lost = key
+                    if (key == record.key) lost = key else isNewKeyLost = true
                 } else if (!error.isInvalidSignature) {
                     throw error
                 }
             }
         }
         if (lost != null) throw losing(lost)
+        if (isNewKeyLost) throw failure(Situation.NO_KEY_ACCEPTED, "the service refuses the old key, and the new one is lost")
         return null
     }
 
