@@ -96,7 +96,8 @@ extension AgainstPostgreSQL {
             let listening = Task {
                 for await _ in pair.one.devices.externalChanges() { _ = heard.next() }
             }
-            // The other node's change is the last notification on the channel, and must arrive.
+            // This change by the other node is the last notification on the channel. After its signal, no earlier change may have
+            // caused another signal.
             try await pair.other.change(pair.device) { $0.status = .rejected }
             _ = await changes.next()
             #expect(heard.count <= 1)

@@ -259,7 +259,7 @@ extension AgainstPostgreSQL {
             try #require(stores.keeper).current()
         }
 
-        @Test func `claims that were in Redis count as lost once they are here`() async throws {
+        @Test func `when PostgreSQL becomes the keeper, the claims in Redis are treated as lost`() async throws {
             let (here, now) = (try await node(.postgresql), SystemClock().now)
             #expect(try await claim([sampleClaim(device)], on: here, at: now) == .claimed)
             let inRedis = try await node(Self.redis)
@@ -336,7 +336,7 @@ extension AgainstPostgreSQL {
         {
             let first = try await node(Self.redis)
             let second = try await node(.postgresql, takingOverAfter: .seconds(5))
-            // The first node renews its lease.
+            // The first node renews the lease, so the second node does not take over.
             try await Task.sleep(for: .seconds(7))
             #expect(try await second.namedKeeper().place == Self.redis)
             await first.close()
@@ -535,12 +535,12 @@ extension AgainstPostgreSQL {
                 try server.sql("ALTER DATABASE \(name) ALLOW_CONNECTIONS true")
             }
             try rename((name, "before_\(name)"), ("copy_\(name)", name))
-            // The node uses the copy. The loss of history is found there.
+            // The node now uses the copy, where a claim finds the loss of history.
             try await untilTrue {
                 let outcome = try? await claim([sampleClaim(device)], on: stores, at: SystemClock().now)
                 return outcome.map(isLost) ?? false
             }
-            // The node has seen a renewal of the lease that the original lacks.
+            // Waits until the node has renewed the lease in the copy. The original lacks this renewal.
             let renewed = try server.sql("SELECT renewed_at FROM claim_keeper", in: url)
             try await untilTrue {
                 try server.sql("SELECT renewed_at > \(renewed) + 7 FROM claim_keeper", in: url) == "t"

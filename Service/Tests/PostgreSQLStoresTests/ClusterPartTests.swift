@@ -68,8 +68,7 @@ extension AgainstPostgreSQL {
             await stores.close()
         }
 
-        @Test func `after a node of the previous version read the id there is none for a while, but a new id has one`()
-            async throws
+        @Test func `an id that an older node read has no unclaimed end for a while, but a new id has one`() async throws
         {
             let stores = try await node()
             #expect(try await end(stores) != nil)
@@ -119,7 +118,7 @@ extension AgainstPostgreSQL {
             await stores.close()
         }
 
-        @Test func `after a node settled PostgreSQL there is none for a while, under any id`() async throws {
+        @Test func `after a node called settle, no id has an unclaimed end for a while`() async throws {
             let stores = try await node()
             let rest = "SELECT settles_at - \(Self.clock) FROM claim_keeper"
             // A node with a wrong clock records nothing.

@@ -215,7 +215,7 @@ extension AgainstPostgreSQL {
             try await look(idle)
             #expect(try await isKept(busy))
             #expect(try await claim(made, by: idle, ahead: 40) == .taken(made))
-            // From now on, sweeps handle the claims again.
+            // A node has found its claims on the replica, so a sweep no longer skips the claims: it sets `clock`.
             let swept = "SELECT clock FROM claim_history"
             try replica.sql("UPDATE claim_history SET clock = 0")
             try await idle.sweeper?.sweep()
@@ -241,7 +241,7 @@ extension AgainstPostgreSQL {
             await node.close()
         }
 
-        @Test func `a server's clock that is behind the former one's is a loss`() async throws {
+        @Test func `a promoted server whose clock is behind the former primary's records a loss`() async throws {
             try waitForReplica()
             let node = try await node()
             try primary.sql("UPDATE claim_history SET clock = clock + 1000")

@@ -74,7 +74,7 @@ extension AgainstPostgreSQL {
                 futureWindow: futureWindow, tag: nil)
         }
 
-        /// Whether a request dated 60 s ahead is judged at once. If the whole interval is refused, the request must wait 35 s.
+        /// Whether a request dated 60 s ahead is accepted at once. It must wait 35 s if PostgreSQL refuses the loss's whole interval.
         private func isShort(_ here: PostgreSQLStores) async throws -> Bool {
             let date = SystemClock().now.seconds + 60
             switch try await claim(sampleClaim(device), on: here.replay, at: date) {
@@ -192,11 +192,11 @@ extension AgainstPostgreSQL {
             "UPDATE claim_history SET clock = clock + 1000000",
             // PostgreSQL lost claims a moment ago.
             "UPDATE claim_history SET lost_from = ARRAY[0], lost_to = ARRAY[\(Self.clock) - 600]",
-            // A reading was far ahead, so the unclaimed end is not earlier than the end of the whole interval.
+            // A reading of a clock was far ahead, so the unclaimed end would not shorten the interval of the loss.
             "UPDATE claim_keeper SET mark = \(Self.clock) + 40",
             // No node renews the lease.
             "UPDATE claim_keeper SET renewed_at = renewed_at - 6; UPDATE claim_keeper SET unbroken_since = 0",
-            // No node renewed it for a while, some minutes ago: nodes may have used a promoted replica.
+            // Some minutes ago, no node renewed the lease for a while: nodes may have used a promoted replica.
             "UPDATE claim_keeper SET unbroken_since = \(Self.clock) - 600",
             // No store was named.
             "UPDATE claim_keeper SET place = NULL",
@@ -285,7 +285,7 @@ extension AgainstPostgreSQL {
                 try server.sql("UPDATE claim_keeper SET renewed_at = \(renewal)", in: url)
                 #expect(try number("unbroken_since", of: "claim_keeper") == since, "renewed at \(renewal)")
             }
-            // A node that reads the row renews the lease too.
+            // A node that reads the row renews the lease too. The pause since the last renewal was long, so `unbroken_since` is now.
             try await watch(there).read()
             #expect(try #require(try number("unbroken_since", of: "claim_keeper")) > 1_000_000)
             for node in [there, here] { await node.close() }

@@ -137,7 +137,7 @@ extension AgainstPostgreSQL {
                 return (try row?.text("setting"), try row?.text("source"))
             }
             #expect(found == (set == "remote_apply" ? set : "on"))
-            // A session without a value of its own follows a server whose configuration is reloaded.
+            // The session has set the value itself. Otherwise a reload of the server's configuration could change it.
             #expect(source == "session")
         }
 

@@ -105,7 +105,7 @@ extension AgainstPostgreSQL {
         @Test func `no key for cancelling goes to a server elsewhere`() async throws {
             let server = try await PostgreSQLServer.shared()
             let url = try server.database("?sslmode=disable")
-            // A libpq `service` is treated as another machine. libpq does not get this one, so the connection works.
+            // The pool treats a libpq `service` as another machine. libpq gets no `service`, so it connects to the URL's server.
             let pool = ConnectionPool(
                 address: try ServerAddress(url, defaults: ["service": "elsewhere"]), settings: [], size: 1,
                 deadline: .milliseconds(500), maximumWaiting: 10)
@@ -234,7 +234,7 @@ extension AgainstPostgreSQL {
             await pool.close()
         }
 
-        @Test func `look-ups do not pass what waited before them, and find nothing too`() async throws {
+        @Test func `a look-up runs after earlier requests, and may find no row`() async throws {
             let pool = try pool(try await PostgreSQLServer.shared().database(), size: 1)
             let hold = try await Hold(pool)
             let first = Task {

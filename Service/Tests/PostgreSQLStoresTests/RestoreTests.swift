@@ -118,7 +118,7 @@ extension AgainstPostgreSQL {
             await stores.close()
         }
 
-        @Test func `a restored database has a new keeper, and its claims of before are unknown`() async throws {
+        @Test func `a restored database has a new keeper id, and treats its claims as lost`() async throws {
             let stores = try await filled()
             let rows = try await rows(stores)
             await stores.close()

@@ -20,10 +20,21 @@ extension AgainstPostgreSQL {
         }
 
         /// A node that does not read the keeper in the background.
-        private func node() async throws -> PostgreSQLStores {
-            let stores = try await open(url, clock: SystemClock())
+        private func node(_ place: ClaimPlace = .postgresql) async throws -> PostgreSQLStores {
+            var options = PostgreSQLStores.Options.patient
+            options.claims = place
+            options.vacancy = .seconds(3600)
+            let stores = try await open(url, options: options, clock: SystemClock())
             try watch(stores).finish()
             return stores
+        }
+
+        /// Reads the row twice: the first reading shows that the data went back, and names a new id.
+        private func notices(_ stores: PostgreSQLStores) async throws -> Bool {
+            let before = try id()
+            let first = try await watch(stores).read()
+            let second = try await watch(stores).read()
+            return try !first && second && id() != before
         }
 
         private func watch(_ stores: PostgreSQLStores) throws -> KeeperWatch {
@@ -32,28 +43,28 @@ extension AgainstPostgreSQL {
 
         /// Claims for a request that is dated `ahead` seconds after now.
         private func claim(
-            _ claim: ReplayClaim, ahead: Int64 = 0, on stores: PostgreSQLStores
+            _ claim: ReplayClaim, ahead: Int64 = 0, tag: ClaimTag? = nil, on store: any ReplayStore
         ) async throws -> ClaimOutcome {
             let now = SystemClock().now
-            return try await stores.replay.claim(
+            return try await store.claim(
                 [claim], of: device.deviceID, timestamp: now + ahead, expiresAt: now + ahead + 660, now: now,
-                futureWindow: 60, tag: nil)
+                futureWindow: 60, tag: tag)
         }
 
-        private func claimIsLost(
-            _ replayed: ReplayClaim, ahead: Int64 = 0, on stores: PostgreSQLStores
+        private func isLost(
+            _ lost: ReplayClaim, ahead: Int64 = 0, tag: ClaimTag? = nil, on store: any ReplayStore
         ) async throws -> Bool {
-            if case .historyLost = try await claim(replayed, ahead: ahead, on: stores) { true } else { false }
+            if case .historyLost = try await claim(lost, ahead: ahead, tag: tag, on: store) { true } else { false }
         }
 
-        private func claimIsRefused(
-            _ refused: ReplayClaim, ahead: Int64 = 0, on stores: PostgreSQLStores
+        private func isRefused(
+            _ refused: ReplayClaim, ahead: Int64 = 0, tag: ClaimTag? = nil, on store: any ReplayStore
         ) async throws -> Bool {
             do {
-                _ = try await claim(refused, ahead: ahead, on: stores)
+                _ = try await claim(refused, ahead: ahead, tag: tag, on: store)
                 return false
             } catch let error as StoreError {
-                return error.reason == KeeperReadings.wentBack.reason
+                return error.reason.hasSuffix("(\(Schema.wentBackState))")
             }
         }
 
@@ -73,27 +84,26 @@ extension AgainstPostgreSQL {
         {
             let name = try server.sql("SELECT current_database()", in: url)
             let running = try await node()
-            #expect(try await claim(sampleClaim(device), on: running) == .claimed)
+            #expect(try await claim(sampleClaim(device), on: running.replay) == .claimed)
             // Operators keep the database aside, and try something with a copy of it.
             try rename(name, to: "\(name)_kept", copied: true)
             #expect(try await watch(running).read())
-            #expect(try await claimIsLost(sampleClaim(device), on: running), "the copy has another identity")
+            #expect(try await isLost(sampleClaim(device), on: running.replay), "the copy has another identity")
             // Dated after the loss of the copy's claims, so it is judged.
             let accepted = sampleClaim(device)
-            #expect(try await claim(accepted, ahead: 110, on: running) == .claimed)
+            #expect(try await claim(accepted, ahead: 110, on: running.replay) == .claimed)
 
             try rename(name, to: "\(name)_tried")
             try rename("\(name)_kept", to: name)
             let before = try id()
             let started = try await node()
             #expect(try id() == before, "a node that just started cannot know")
-            #expect(try await claimIsRefused(accepted, ahead: 110, on: running))
-            #expect(try await watch(running).read())
-            #expect(try id() != before)
-            for node in [running, started] { #expect(try await claimIsLost(accepted, on: node)) }
+            #expect(try await isRefused(accepted, ahead: 110, on: running.replay))
+            #expect(try await notices(running))
+            for node in [running, started] { #expect(try await isLost(accepted, on: node.replay)) }
             let later = sampleClaim(device)
-            #expect(try await claim(later, ahead: 110, on: running) == .claimed)
-            #expect(try await claim(later, ahead: 110, on: started) == .taken(later))
+            #expect(try await claim(later, ahead: 110, on: running.replay) == .claimed)
+            #expect(try await claim(later, ahead: 110, on: started.replay) == .taken(later))
             for node in [running, started] { await node.close() }
         }
 
@@ -108,22 +118,60 @@ extension AgainstPostgreSQL {
             let nodes = [try await node(), try await node()]
             for node in nodes {
                 #expect(try await watch(node).read())
-                #expect(try await claim(sampleClaim(device), on: node) == .claimed)
+                #expect(try await claim(sampleClaim(device), on: node.replay) == .claimed)
             }
             try server.sql(goingBack, in: url)
             for node in nodes {
-                let before = try id()
-                #expect(try await claimIsRefused(sampleClaim(device), on: node))
-                #expect(try await watch(node).read())
-                #expect(try id() != before)
-                #expect(try await claimIsLost(sampleClaim(device), on: node))
-                #expect(try await claim(sampleClaim(device), ahead: 110, on: node) == .claimed)
+                // A replay, with the tag of a verification that is asked again later.
+                let (replayed, tag) = (sampleClaim(device), ClaimTag(claim: sampleClaim(device)))
+                #expect(try await isRefused(replayed, tag: tag, on: node.replay))
+                #expect(try await notices(node))
+                for node in nodes.reversed() {
+                    #expect(try await !node.replay.holds(tag, of: device.deviceID, now: SystemClock().now))
+                }
+                #expect(try await isLost(replayed, tag: tag, on: node.replay))
+                #expect(try await claim(sampleClaim(device), ahead: 110, on: node.replay) == .claimed)
             }
             let last = try id()
             for node in nodes {
                 #expect(try await watch(node).read())
                 #expect(try id() == last)
             }
+            for node in nodes { await node.close() }
+        }
+
+        private static let redis = ClaimPlace("redis://h:6379/0?prefix=p:")
+
+        @Test func `a node that is configured for another store records the loss, too`() async throws {
+            let name = try server.sql("SELECT current_database()", in: url)
+            let here = try await node()
+            let there = try await node(Self.redis)
+            #expect(try await claim(sampleClaim(device), on: here.replay) == .claimed)
+            // A copy of the database makes a Redis the keeper, and then the first database gets its name back.
+            try rename(name, to: "\(name)_kept", copied: true)
+            await here.close()
+            _ = try await there.setKeeper(Self.redis, actor: "test")
+            #expect(try await watch(there).read())
+            try rename(name, to: "\(name)_tried")
+            try rename("\(name)_kept", to: name)
+            let started = try await node()
+            #expect(try await notices(there))
+            #expect(try await there.namedKeeper().place == .postgresql)
+            #expect(try await isLost(sampleClaim(device), on: started.replay))
+            for node in [there, started] { await node.close() }
+        }
+
+        @Test func `while a Redis is the keeper, a loss of second claims leaves no unclaimed end`() async throws {
+            let nodes = [try await node(Self.redis), try await node(Self.redis)]
+            try server.sql("UPDATE claim_keeper SET settles_at = 0", in: url)
+            let id = try watch(nodes[0]).current()
+            #expect(try await watch(nodes[0]).unclaimedEnd(of: id) != nil)
+            try server.sql("UPDATE claim_nodes SET number = 0", in: url)
+            #expect(try await watch(nodes[0]).unclaimedEnd(of: id) == nil)
+            #expect(try await isRefused(sampleClaim(device), ahead: 30, on: watch(nodes[1]).secondClaims))
+            // Redis loses its claims before the next reading.
+            #expect(try #require(try await watch(nodes[0]).renew(id)).unclaimedEnd == nil)
+            #expect(try await watch(nodes[1]).unclaimedEnd(of: watch(nodes[0]).current()) == nil)
             for node in nodes { await node.close() }
         }
 
@@ -170,6 +218,8 @@ extension AgainstPostgreSQL {
         #expect(readings.least(on: promoted) == 0)
         #expect(readings.least(on: nil) == 0)
         readings.acknowledge(3, by: promoted)
+        #expect(readings.least(on: promoted) == 3)
+        readings.acknowledge(readings.begin(), by: former)
         #expect(readings.least(on: promoted) == 3)
     }
 }

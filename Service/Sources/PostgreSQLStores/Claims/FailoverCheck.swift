@@ -7,7 +7,8 @@ internal import Logging
 ///
 /// If the operator promotes only replicas with every acknowledged commit (`Options.isFailoverLossless`), a failover loses no claim.
 /// This node relies on that only if the server has the node's last claims. A replica replays commits in their order, so it then has
-/// all claims that this node made. No request is judged until every other node had the time to look for its own last claims.
+/// all claims that this node made. In this case, `take_claims` refuses every new request until each other node had the time to
+/// look for its own last claims.
 final class FailoverCheck: Sendable {
     /// The claims of one transaction, whose commit was acknowledged.
     private struct Made: Sendable {

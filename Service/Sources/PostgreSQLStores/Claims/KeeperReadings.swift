@@ -12,8 +12,6 @@ final class KeeperReadings: Sendable {
         var acknowledged: (number: Int64, primary: PrimaryPlace?)?
     }
 
-    static let wentBack = StoreError(.unavailable, "PostgreSQL went back to an earlier state, and may have lost claims")
-
     let node: NodeID
     private let state = Locked(State())
 
@@ -30,7 +28,11 @@ final class KeeperReadings: Sendable {
     /// Records that a server has a reading on its disk.
     func acknowledge(_ number: Int64, by primary: PrimaryPlace?) {
         state.withLock { state in
-            if number > state.acknowledged?.number ?? 0 { state.acknowledged = (number, primary) }
+            if let known = state.acknowledged {
+                // The answer of a former primary may come late.
+                guard number > known.number, primary?.timeline ?? 0 >= known.primary?.timeline ?? 0 else { return }
+            }
+            state.acknowledged = (number, primary)
         }
     }
 
@@ -42,5 +44,16 @@ final class KeeperReadings: Sendable {
             guard let acknowledged = state.acknowledged, acknowledged.primary == primary else { return 0 }
             return acknowledged.number
         }
+    }
+
+    /// The statement that fails if this server's data went back.
+    func requirement(on primary: PrimaryPlace?) -> Statement {
+        Statement("SELECT require_claim_node($1::uuid, $2)", [.text(node.text), .integer(least(on: primary))])
+    }
+
+    /// Whether this server's data went back.
+    func areAhead(of connection: isolated Connection) throws(StoreError) -> Bool {
+        let row = try connection.row("SELECT number FROM claim_nodes WHERE node = $1::uuid", [.text(node.text)])
+        return try row?.integer("number") ?? 0 < least(on: connection.place)
     }
 }

@@ -22,8 +22,8 @@ extension PostgreSQLStores {
     /// Makes a store the keeper of the claims' history under a new id. Nodes that are configured for another store then cannot
     /// claim.
     ///
-    /// If the store is already the keeper, new ids have no unclaimed end (`SecondClaim`) for a while: the operator may have gone
-    /// back to an old primary, which lacks the second claims that a promoted replica got.
+    /// If the store is already the keeper, the operator may have gone back to an old primary, which lacks the second claims that a
+    /// promoted replica got. So for a while, `unclaimedEnd(of:)` returns nil, and later ids have no `ClaimHistoryID.unclaimedEnd`.
     ///
     /// - Returns: the previous keeper.
     public func setKeeper(_ place: ClaimPlace, actor: String) async throws(StoreError) -> NamedKeeper {
@@ -63,7 +63,7 @@ struct KeeperTable: Sendable {
     /// Reads the row, renews the lease, and records the reading.
     ///
     /// - Parameters:
-    ///   - place: this node's store. If it is not the keeper, nothing is renewed or recorded; nil: the same.
+    ///   - place: this node's store. Its lease is renewed if it is the keeper; nil: nothing is renewed or recorded.
     ///   - now: this node's clock.
     func read(renewing place: ClaimPlace?, at now: UnixTime) async throws(StoreError) -> KeeperReading {
         let (tolerance, readings) = (clockTolerance, database.readings)
@@ -84,7 +84,7 @@ struct KeeperTable: Sendable {
                 id: try row.text("named"), place: try row.optionalText("kept_in").map { ClaimPlace($0) },
                 renewedAt: try row.optionalInteger("renewed").map { UnixTime($0) })
             let wentBack = try row.optionalInteger("earlier") ?? 0 < least
-            if let place, place == keeper.place, !wentBack { readings.acknowledge(number, by: connection.place) }
+            if place != nil, !wentBack { readings.acknowledge(number, by: connection.place) }
             return KeeperReading(
                 keeper: keeper, primary: connection.place, time: UnixTime(try row.integer("present")),
                 mark: UnixTime(try row.integer("marked")), wentBack: wentBack)
@@ -94,8 +94,9 @@ struct KeeperTable: Sendable {
     /// The latest date of the requests that were accepted before now, under this id or an earlier one, and have no claim in this
     /// database. Nil if the date is not known, or if this id is not the current one.
     func unclaimedEnd(of id: String) async throws(StoreError) -> Int64? {
-        try await database.read { (connection) throws(StoreError) in
-            try connection.row("SELECT unclaimed_end_of_part($1) AS latest", [.text(id)])?.optionalInteger("latest")
+        try await database.read { [readings = database.readings] (connection) throws(StoreError) in
+            let row = try connection.row("SELECT unclaimed_end_of_part($1) AS latest", [.text(id)])
+            return try readings.areAhead(of: connection) ? nil : row?.optionalInteger("latest")
         }
     }
 
@@ -119,7 +120,7 @@ struct KeeperTable: Sendable {
     ///   - place: the store.
     ///   - id: the id in the row.
     ///   - settling: whether second claims may be missing, so that neither this id nor a later one has an unclaimed end for a
-    ///     while. If PostgreSQL's data went back, this node then makes claims again.
+    ///     while. They may also be missing if PostgreSQL's data went back. After that, this node makes claims again.
     ///   - actor: who names the store, for the audit event.
     ///   - now: this process' clock.
     func name(
@@ -130,6 +131,8 @@ struct KeeperTable: Sendable {
             let row = try connection.row("SELECT before, marked, unclaimed_end FROM lock_claim_keeper($1)", [.text(id)])
             guard let row, let mark = try row.optionalInteger("marked") else { return nil }
             let before = try row.optionalText("before")
+            let wentBack = try readings.areAhead(of: connection)
+            let settling = settling || wentBack
             let unclaimedEnd = settling ? nil : try row.optionalInteger("unclaimed_end")
             if place == .postgresql {
                 // This must run before the row changes, because it reads the previous keeper from the row.

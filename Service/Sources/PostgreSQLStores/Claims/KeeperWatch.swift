@@ -5,8 +5,8 @@ internal import Logging
 
 /// Reads the keeper of the claims' history once a second. Renews the lease while the keeper is this node's store.
 ///
-/// A node that starts while no node renews the lease takes over. If this node's store was the keeper before, the node does not
-/// take over: an operator named the other store.
+/// A node that starts while no node renews the lease takes over. If this node's store was the keeper since the node started, the
+/// node does not take over again: an operator has named another store.
 final class KeeperWatch: ClaimKeeper {
     private struct State: Sendable {
         var reading: (id: ClaimHistoryID, until: ContinuousClock.Instant)?
@@ -98,7 +98,7 @@ final class KeeperWatch: ClaimKeeper {
     /// Runs one round. Returns false if it failed, or if another process named a keeper meanwhile: the next round then begins
     /// sooner.
     ///
-    /// - Parameter isUsable: whether this node's store was just found usable. A store that is not must not replace the keeper.
+    /// - Parameter isUsable: whether this node's store was just found usable. An unusable store must not replace the keeper.
     @discardableResult
     func read(isUsable: Bool = false) async -> Bool {
         let asked = ContinuousClock.now
@@ -106,18 +106,23 @@ final class KeeperWatch: ClaimKeeper {
             let reading = try await table.read(renewing: place, at: clock.now)
             let keeper = reading.keeper
             note(wentBack: reading.wentBack)
+            if reading.wentBack, let named = keeper.place {
+                // Claims are missing, and the stored identity of the server does not show it. A new id records a loss, also for
+                // nodes that just started, whatever store they use. The next round finds the new id.
+                let new = try await table.name(
+                    named, ifStill: keeper.id, settling: true, actor: "service", at: clock.now)
+                if new != nil { noteNewID(of: named) }
+                return false
+            }
             try requireClock(reading.time)
             // Look for this node's last claims here too, because a node that gets no requests makes no call that looks for them.
             if failover.isDue(on: reading.primary, at: clock.now) {
                 try await failover.renew(table.database.pool, at: clock.now)
             }
-            if keeper.place == place, reading.wentBack {
-                // Claims are missing, and the stored identity of the server does not show it. A new id records a loss.
-                if try await name(ifStill: keeper.id, settling: true) == nil { return false }
-            } else if keeper.place == place, state.withLock({ $0.replaced }) == keeper.id {
+            if keeper.place == place, state.withLock({ $0.replaced }) == keeper.id {
                 // This node saw the id replaced, and ids are never reused. So this server was promoted without the last change of
                 // the keeper, and another store may have made claims meanwhile. Name a new id.
-                if try await name(ifStill: keeper.id) == nil { return false }
+                if try await name(ifStill: keeper.id, settling: true) == nil { return false }
             } else if keeper.place == place {
                 admit(ClaimHistoryID(keeper.id, primary: reading.primary, reading: reading.mark), asked)
             } else if mayTakeOver(keeper, asked) {
@@ -218,7 +223,11 @@ final class KeeperWatch: ClaimKeeper {
                 place, ifStill: id, settling: settling, actor: "service", at: clock.now)
         else { return nil }
         admit(history, asked)
-        logger.notice("The claims' history has a new id", metadata: ["keeper": "\(place)"])
+        noteNewID(of: place)
         return history
+    }
+
+    private func noteNewID(of keeper: ClaimPlace) {
+        logger.notice("The claims' history has a new id", metadata: ["keeper": "\(keeper)"])
     }
 }

@@ -143,7 +143,6 @@ final class PostgreSQLReplayStore: ReplayStore {
         let locks = Set(calls.flatMap { $0.claims.map { Int64(bitPattern: $0.low) } }).sorted()
         let lock = Statement("SELECT pg_advisory_xact_lock(key) FROM unnest($1) AS key", [.integers(locks)])
         let readings = database.readings
-        let reading = Statement("SELECT number FROM claim_nodes WHERE node = $1::uuid", [.text(readings.node.text)])
         let now = calls.map(\.now).max() ?? UnixTime(0)
         let (findings, primary) = try await database.pool.run { [failover] (connection) throws(StoreError) in
             try connection.inTransaction { (connection) throws(StoreError) in
@@ -151,11 +150,8 @@ final class PostgreSQLReplayStore: ReplayStore {
                 guard !failover.isDue(on: connection.place, at: now) else {
                     return (calls.map { _ in Finding.unknownHistory }, connection.place)
                 }
-                let least = readings.least(on: connection.place)
-                let results = try connection.runTransaction([reading, lock] + calls.map(\.statement))
-                guard try results[0].first?.optionalInteger("number") ?? 0 >= least else {
-                    return (calls.map { _ in Finding.failed(KeeperReadings.wentBack) }, connection.place)
-                }
+                let results = try connection.runTransaction(
+                    [readings.requirement(on: connection.place), lock] + calls.map(\.statement))
                 let findings = try zip(results.dropFirst(2), calls).map { (result, call) throws(StoreError) in
                     try Self.finding(result, call.claims)
                 }

@@ -64,7 +64,8 @@ extension Connection {
     private static func milliseconds(until end: ContinuousClock.Instant) -> Int32 {
         let (seconds, attoseconds) = ContinuousClock.now.duration(to: end).components
         guard seconds >= 0, attoseconds >= 0 else { return 0 }
-        // Rounded up. If a wait ends early, the caller's loop only waits again.
+        // Rounded up, so that the caller's loop does not poll without waiting at the end. If more than an hour is left, the
+        // loop waits again after an hour.
         return Int32(clamping: min(seconds, 3600) * 1000 + attoseconds / 1_000_000_000_000_000 + 1)
     }
 

@@ -115,8 +115,8 @@ struct PoolState<Connection: Sendable, Request: PooledRequest>: Sendable {
 
     /// A connection's thread was woken.
     ///
-    /// - Returns: the requests to run, after which `released` must be called; nil: the connection is idle. Also another
-    ///   connection to wake.
+    /// - Returns: `next`: the requests to run, after which `released` must be called; nil: the connection is idle. `another`: a
+    ///   second connection, whose thread must be woken.
     mutating func woken(
         _ connection: Connection, isOpen: Bool, at now: ContinuousClock.Instant
     ) -> (next: [Request]?, another: Connection?) {

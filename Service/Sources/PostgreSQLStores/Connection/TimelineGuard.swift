@@ -14,7 +14,7 @@ final class TimelineGuard: Sendable {
     private let newest = Locked<PrimaryPlace?>(nil)
     private let begun = Locked<UInt64>(0)
 
-    /// The number of failovers since the start of this process: servers on a newer timeline that it found.
+    /// The number of failovers since this process started: how often it found a server on a newer timeline.
     var failovers: UInt64 { begun.withLock { $0 } }
 
     private func count(from before: PrimaryPlace?, to place: PrimaryPlace) {

@@ -18,6 +18,15 @@ extension Schema {
             ON CONFLICT (node) DO UPDATE SET number = greatest(known.number, excluded.number), read_at = excluded.read_at
         $$
         """,
+        // Begins a transaction that makes claims. If the data went back, the transaction fails, so it leaves no claim and no tag.
+        """
+        CREATE FUNCTION require_claim_node(asker uuid, lowest bigint) RETURNS void LANGUAGE plpgsql AS $$
+        BEGIN
+          IF lowest > 0 AND NOT EXISTS (SELECT 1 FROM claim_nodes WHERE node = asker AND number >= lowest) THEN
+            RAISE EXCEPTION 'it went back to an earlier state, and may have lost claims' USING ERRCODE = '\(wentBackState)';
+          END IF;
+        END $$
+        """,
         // Reads the keeper's row for a node, renews the lease, and records the reading. `earlier` is the number of the node's
         // last reading; null: there is none. If it is below `lowest`, the data went back. Then nothing is recorded until the
         // claims' history has a new id, so that the node makes no claims before.
@@ -30,7 +39,7 @@ extension Schema {
           SELECT kept.named, kept.kept_in, kept.renewed, kept.present, kept.marked
             INTO named, kept_in, renewed, present, marked FROM read_claim_history_id(mine, reading, tolerance) AS kept;
           SELECT number INTO earlier FROM claim_nodes WHERE node = asker;
-          IF kept_in = mine AND coalesce(earlier, 0) >= lowest THEN
+          IF mine IS NOT NULL AND coalesce(earlier, 0) >= lowest THEN
             -- The commit need not wait for a replica: a promoted one is on a new timeline.
             PERFORM set_config('synchronous_commit', 'local', TRUE);
             PERFORM note_claim_node(asker, turn);
@@ -42,6 +51,9 @@ extension Schema {
         END $$
         """,
     ]
+
+    /// The SQLSTATE of `require_claim_node`.
+    static let wentBackState = "SA001"
 
     /// How long, in seconds, the row of a node that reads no more stays. A node that cannot reach PostgreSQL for longer must treat
     /// the claims as lost.

@@ -1,14 +1,14 @@
 internal import AuthService
 
-/// The unclaimed end (`SecondClaim`) for a partition of a Redis Cluster whose server was replaced. The id of the claims' history
-/// stays the same. `SecondClaim` explains why no request is accepted twice.
+/// The unclaimed end for a partition of a Redis Cluster whose server was replaced: the latest date of a request that was accepted
+/// without a second claim. The id of the claims' history stays the same. `SecondClaim` explains why no request is accepted twice.
 extension Schema {
     static let clusterParts = [
         // Until `unbound_until`, there is no unclaimed end: a node of the previous version may make claims with a reading of the
         // clock that it took after it asked which servers are masters.
         "ALTER TABLE claim_keeper ADD COLUMN unbound_until bigint NOT NULL DEFAULT 0",
-        // A node of the previous version may be running. If no node ever renewed the lease and no device exists, no node made a
-        // claim.
+        // Set `unbound_until`, because a node of the previous version may be running. If no node ever renewed the lease and no
+        // device exists, no node has made a claim, so this is not needed.
         """
         UPDATE claim_keeper SET unbound_until = \(settlement)
           WHERE renewed_at IS NOT NULL OR EXISTS (SELECT 1 FROM devices)
@@ -66,10 +66,10 @@ extension Schema {
 
     /// A function by which nodes read the id and renew the lease.
     ///
-    /// The node gets a reading of the clock as `marked`. The column `mark` has at least this value on the primary's disk by then,
-    /// so a crash cannot lose it before the row gets a later id. If the node's clock and the server's differ too much, the node
-    /// makes no claims, and its call does not raise `mark`, which never decreases. The call does not record the server's start
-    /// either, because the server's clock may be behind.
+    /// The node gets a reading of the clock as `marked`. Before that, the column `mark` has at least this value on the primary's
+    /// disk, so a crash cannot lose the value before the row gets a later id. If the node's clock and the server's differ too much,
+    /// the node makes no claims, and its call does not raise `mark`, which never decreases. The call does not record the server's
+    /// start either, because the server's clock may be behind.
     static func readingKeeper(as name: String) -> String {
         """
         CREATE FUNCTION \(name)(

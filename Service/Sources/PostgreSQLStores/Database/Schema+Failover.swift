@@ -3,7 +3,7 @@ internal import AuthService
 /// The columns and functions for a failover to a replica that has every acknowledged commit.
 extension Schema {
     static let losslessFailovers = [
-        // Until `judged_at`, no request is judged. These statements lock no other table.
+        // Until `judged_at`, `take_claims` refuses every new request. The statements of this list lock no table but this one.
         "ALTER TABLE claim_history ADD COLUMN judged_at bigint NOT NULL DEFAULT 0",
         // A call that repeats an earlier one waits for the replica, too. If only the wait of the earlier call was cancelled, the
         // primary has its claims, but a replica may lack them.

@@ -1,6 +1,6 @@
 extension Schema {
-    /// Counts of verdicts, of minutes and of hours (`step`, in seconds), the ids of the batches that were added, and the version
-    /// of the app in a device's evidence. Nodes of the previous version leave the version null.
+    /// Counts of verdicts per minute and per hour (`step`, in seconds), the ids of the batches that were added, and the version of
+    /// the app in a device's evidence. Nodes of the previous version leave the version null.
     static let history = [
         """
         CREATE TABLE verdict_counts (

@@ -1,7 +1,7 @@
 internal import AuthService
 
-/// PostgreSQL becomes the keeper in place of a Redis, and refuses only the dates up to the unclaimed end. `SecondClaim` explains
-/// the unclaimed end, and why no request is accepted twice.
+/// PostgreSQL becomes the keeper in place of a Redis, and refuses only the dates up to the unclaimed end: the latest date of a
+/// request that was accepted without a second claim. `SecondClaim` explains why no request is accepted twice.
 extension Schema {
     static let keeperHere = [
         // This statement is the first, because calls that make claims lock this table before `claim_keeper`. The columns hold the
@@ -9,8 +9,8 @@ extension Schema {
         "ALTER TABLE claim_history ADD COLUMN closed_from bigint, ADD COLUMN closed_to bigint",
         // Since `unbroken_since`, no gap between two renewals of the lease was longer than `ClaimHistory.lease`.
         "ALTER TABLE claim_keeper ADD COLUMN unbroken_since bigint NOT NULL DEFAULT 0",
-        // Gaps were not recorded until now, so `unbroken_since` is the present. If no node ever renewed the lease and no device
-        // exists, no claim was made.
+        // Gaps were not recorded until now, so set `unbroken_since` to the present. If no node ever renewed the lease and no
+        // device exists, no claim was made, so the column keeps 0.
         """
         UPDATE claim_keeper SET unbroken_since = \(serverClock)
           WHERE renewed_at IS NOT NULL OR EXISTS (SELECT 1 FROM devices)
@@ -28,11 +28,11 @@ extension Schema {
           FOR EACH ROW WHEN (NEW.renewed_at NOT BETWEEN OLD.renewed_at AND OLD.renewed_at + \(ClaimHistory.lease))
           EXECUTE FUNCTION break_claim_keeper()
         """,
-        // The caller passes the `unclaimed_end` of `lock_claim_keeper`, before the row gets the new id. Returns whether it
-        // recorded the loss. If not, the first call under the new id records the loss with its whole interval
-        // (`note_claim_loss`). This function must not record the whole interval: a commit may take long, and nodes use the Redis
-        // until the commit and for a lease after it. The unclaimed end stays correct, because no node gets a later mark
-        // meanwhile.
+        // Records the loss of the claims in the Redis: refuses the dates up to `unclaimed_end`. The caller passes the
+        // `unclaimed_end` of `lock_claim_keeper`, before the row gets the new id. Returns whether the function recorded the
+        // loss. If not, the first call under the new id records the loss with its whole interval (`note_claim_loss`). This
+        // function must not record the whole interval: a commit may take long, and nodes use the Redis until the commit and for
+        // a lease after it. The unclaimed end stays correct, because no node gets a later mark meanwhile.
         //
         // If the server's clock jumped ahead, `claim_history` has no run that reaches the clock's new time: no node's clock agrees
         // with it, so no node sweeps. This function must not record a reading of such a clock: the loss that is found when the

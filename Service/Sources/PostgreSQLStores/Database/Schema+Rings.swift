@@ -21,7 +21,8 @@ extension Schema {
         ]
         + (0..<slots).map { "CREATE UNLOGGED TABLE challenges_\($0) PARTITION OF challenges FOR VALUES IN (\($0))" } + [
             "CREATE INDEX challenges_by_value ON challenges (challenge)",
-            // Evicts the challenges with the most newer ones of the same source: repeatedly the oldest of the busiest source.
+            // If there are more than `most` challenges, evicts those beyond `most`, and `slack` more. Each evicted challenge is
+            // the oldest one of the source that has the most challenges left.
             """
             CREATE FUNCTION evict_challenges(most bigint, slack bigint) RETURNS bigint LANGUAGE plpgsql AS $$
             DECLARE

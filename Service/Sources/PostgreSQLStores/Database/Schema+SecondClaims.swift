@@ -13,10 +13,11 @@ extension Schema {
           ADD COLUMN settles_at bigint NOT NULL DEFAULT 0, ADD COLUMN ruled_id text COLLATE "C",
           ADD COLUMN server_start timestamptz
         """,
-        // Records this start as safe: the server's files are only replaced before a start, and no second claim was made before this one.
+        // Records the server's present start as safe: its files are only replaced before a start, and no second claim was made before
+        // this migration.
         "UPDATE claim_keeper SET server_start = pg_postmaster_start_time()",
-        // A node of the previous version may be running. If no node ever renewed the lease and no device exists, no node made a
-        // claim.
+        // Set `settles_at`, because a node of the previous version may be running. If no node ever renewed the lease and no
+        // device exists, no node has made a claim, so this is not needed.
         """
         UPDATE claim_keeper SET settles_at = \(settlement)
           WHERE renewed_at IS NOT NULL OR EXISTS (SELECT 1 FROM devices)
@@ -164,10 +165,11 @@ extension Schema {
         """,
     ]
 
-    /// The recorded identity while another store is the keeper.
+    /// The recorded identity with `elsewhere` in place of the keeper's id, as it is while another store is the keeper.
     static let identityElsewhere = "regexp_replace(history.identity, '[^:]*$', 'elsewhere')"
 
-    /// The end of the settling time that begins now. Nodes of the previous version record it every 10 s; after a start of the
-    /// server, the first node that reads the id records it once.
+    /// The end of the settling time (`SecondClaim.settling`) that begins now, and 10 s more. While nodes of the previous version
+    /// read the id, it is recorded again only after these 10 s. After a start of the server, the first node that reads the id
+    /// records it once.
     static let settlement = "\(serverClock) + \(SecondClaim.settling + 10)"
 }

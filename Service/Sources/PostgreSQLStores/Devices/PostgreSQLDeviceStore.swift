@@ -1,8 +1,8 @@
 internal import AuthContract
 internal import AuthService
 
-/// Devices, one row each. A row is saved only if its version has not changed since it was read. Facts that only grow are changed
-/// without a new version.
+/// Devices, one row each. A row is saved only if its version has not changed since it was read. The counter of an App Attest key
+/// and the highest scheme (`DeviceFact`) only grow. They are changed without a new version.
 struct PostgreSQLDeviceStore: DeviceStore {
     let database: StoreDatabase
 
@@ -263,7 +263,8 @@ extension Connection {
         return areFree
     }
 
-    /// Counts the pending devices of the same app and kind. Insertions of an app's pending devices are serialized.
+    /// Counts the app's pending devices: the unproven ones if the device is unproven, otherwise those with evidence. Insertions of
+    /// an app's pending devices are serialized.
     fileprivate func countPending(like device: DeviceRecord) throws(StoreError) -> Int {
         let counted = try results([
             AdvisoryLock.pendingDevices.statement(of: device.appID.text),

@@ -1,7 +1,8 @@
 internal import AuthContract
 internal import AuthService
 
-/// Sealed recordings of refusals. A number is never reused, so a page continues where the last one ended.
+/// Sealed recordings of refusals. Each row gets a number, which is never reused. So a page continues after the last row of the
+/// page before.
 struct PostgreSQLRecordingStore: RecordingStore {
     let database: StoreDatabase
 
