@@ -250,7 +250,7 @@ func (v *Verifier) ask(ctx context.Context, question []byte) *answer {
 			continue
 		}
 		found = next
-		// No retry after a Retry-After: the phone would wait too long.
+		// If the answer has Retry-After, do not retry: the phone would wait too long.
 		if found.status < 500 || found.retryAfter() >= 0 {
 			break
 		}

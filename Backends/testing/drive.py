@@ -51,7 +51,7 @@ class Service:
             threading.Thread(target=self._serve, args=[connection], daemon=True).start()
 
     def _serve(self, connection):
-        # Ignores errors of a connection that a fault broke: the other end of the connection shows the effect.
+        # A fault of the case may break the connection. The error here is ignored: the case checks what the library does.
         with contextlib.suppress(OSError), connection, connection.makefile("rb") as reader:
             while line := reader.readline():
                 method, path, _ = line.decode().split()

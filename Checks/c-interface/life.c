@@ -402,7 +402,8 @@ static void failed_creations(const char *directory) {
     FAILS(synheart_auth_create("http://example.com", directory, &host, &auth, &result), SYNHEART_AUTH_NOT_CONFIGURED);
     EXPECT(!auth);
     expect_released(&released);
-    /* The storage callbacks are all set or all NULL, and need a directory for their locks. The host is released in both cases. */
+    /* The storage callbacks must be all set or all NULL, and they need a directory for their locks. The first three hosts lack a
+     * callback, and the last one gets no directory. The SDK refuses and releases each. */
     synheart_auth_host hosts[] = {
         {.version = 1, .size = sizeof(synheart_auth_host), .read_record = read_record, .write_record = write_record, .release = release},
         {.version = 1, .size = sizeof(synheart_auth_host), .write_record = write_record, .remove_record = remove_record, .release = release},

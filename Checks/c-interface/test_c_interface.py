@@ -220,7 +220,7 @@ def put(value, out, capacity, length):
     return 0
 
 
-# The host uses the keys of the runtime's interface as its key store.
+# The callbacks of a host whose key store is the runtime's interface (synheart_native_…). If `lost` is true, no key can sign.
 lost = False
 
 
@@ -443,7 +443,7 @@ class HostFace(unittest.TestCase):
         self.assertEqual(self.send("sign", method=b"GET", url=b"https://example.com/")[0], 0)
         self.assertEqual(self.call("is_registered", APP), (0, {"registered": True}))
 
-    def test_a_request_that_never_left_cannot_have_happened(self):
+    def test_a_request_that_was_not_sent_reports_may_have_happened_false(self):
         self.registered()
         with socket.socket() as nobody:
             nobody.bind(("127.0.0.1", 0))
@@ -700,7 +700,7 @@ class Request(c.Structure):
 
 
 def verifies_rfc_9421(key, method, origin, path, query, headers, body):
-    """Whether the signature is valid for the signature base (section 2.5) of the components that it covers."""
+    """Whether the signature is valid for the signature base (RFC 9421, section 2.5) of the components that it covers."""
     label, parameters = headers["Signature-Input"].split("=", 1)
     values = {"@method": method, "@authority": origin.split("://")[1], "@scheme": origin.split("://")[0], "@path": path,
               "@query": "?" + query, "@target-uri": f"{origin}{path}?{query}"}

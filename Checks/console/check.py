@@ -35,7 +35,7 @@ PAGES = {"/console", "/console/devices", "/console/devices/{app}/{id}", "/consol
          "/console/refusals/{app}/{id}/erase", "/console/access/credentials/create", "/console/access/credentials/{id}/revoke",
          "/console/access/signing-keys/rotate", "/console/access/signing-keys/{id}/revoke", "/console/access/webhooks/add",
          "/console/access/webhooks/{id}"}
-# The page with the table of questions.
+# The page that has the table of the questions in questions.py.
 HANDBOOK = pathlib.Path(__file__).resolve().parents[2] / "Service/Sources/AuthServer/AuthServer.docc/Console.md"
 # The refusals that are allowed if a form has arbitrary values, because the service checks the app's id and the members of a record.
 REFUSED = {("set-up", 400), ("change", 400)}
@@ -175,8 +175,9 @@ class Check:
         for path, action, _ in self.forms(found):
             kinds[pattern(action)].append((path, action))
         used = set()
-        # The weight of each part of a path, such as a device id: each kind of form that has the part adds 1 / (its number of forms).
-        # Of each kind, the form with the lightest parts is sent. So a device that has the only form of a kind is kept for that form.
+        # A device is used for one form if possible. So a device that has the only form of a kind must be kept for that kind. Each part
+        # of a path, such as a device id, has a weight: each kind of form that has the part adds 1 / (number of forms of the kind). Of
+        # each kind, the form whose parts weigh least is sent.
         need = collections.Counter()
         for places in kinds.values():
             actions = {action for _, action in places}
@@ -185,7 +186,7 @@ class Check:
         # Forms that decide on all waiting devices come after those that decide on one device.
         for kind, places in sorted(kinds.items(), reverse=True):
             for scripts in (True, False):
-                # A device that was decided about has no more forms for a decision.
+                # After a decision about a device, its page has no form for another decision.
                 undecided = [place for place in places if not used & set(place[1].split("/"))]
                 fresh = min(undecided, key=lambda place: sum(need[part] for part in place[1].split("/")), default=places[-1])
                 used |= {part for part in fresh[1].split("/") if pattern(f"/{part}") == "/{id}"}
@@ -232,13 +233,13 @@ class Check:
         answer = self.click(window, "button[name=confirm]")
         if answer["status"] != 412:
             yield f"the change of another person: {answer['status']}"
-        # This person changed the mode, the other one changed the name, and the draft has both changes.
+        # The person at the browser changed the mode, the other operator changed the name. The draft has both changes.
         members = "() => [...document.querySelectorAll('.record tbody th')].map((cell) => cell.textContent)"
         draft = "() => JSON.parse(document.querySelector('textarea').value)"
         if sorted(window.run(members)) != ["mode", "name"] or window.run(draft)["mode"] != mode:
             yield f"the members {window.run(members)} differ"
         yield from self.shown(window, answer, "app-conflict")
-        # Both people change the name, so the person must choose one.
+        # Both change the name, so the person at the browser must choose one of the two names.
         window.run(f"() => {{ const area = document.querySelector('textarea'); const record = ({draft})(); record.name = 'mine'; "
                    "area.value = JSON.stringify(record); }")
         self.scene.operator.administer("PUT", f"/apps/{APP}", record | {"name": hostile("once more")})

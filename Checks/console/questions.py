@@ -43,7 +43,7 @@ class Click(typing.NamedTuple):
     text: str
     # A text in the same row, or in the same item of a list.
     beside: str = ""
-    # The name of the click in the table.
+    # How the table in Console.md names this click. If empty, the table has `text` and `beside`.
     called: str = ""
 
     @property
@@ -76,7 +76,7 @@ class Fill(typing.NamedTuple):
 class Question(typing.NamedTuple):
     asked: str
     steps: list
-    # The place of the answer, for the table.
+    # Where the page has the answer, in the words of the table in Console.md.
     place: str
     # Patterns that the text of the last page must match.
     answers: list

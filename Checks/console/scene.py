@@ -90,7 +90,7 @@ class Scene:
 
     def __init__(self, node, words=hostile):
         self.node, self.operator, self.words = node, Operator(node), words
-        # The ids of credentials that are in use. Each credential begins with its id.
+        # The ids of credentials that are in use. A credential is `sya_`, its id, `_` and a secret.
         self.used = {node.admin.split("_")[1]}
         self.credentials = {"admin": self.credential("admin")}
 
@@ -149,7 +149,7 @@ class Scene:
             self.node.run("device", "register", *self.node.phone(platform), "--platform", platform)
 
     def restart(self, script, **values):
-        """Changes the database while the service is stopped. Counts are written when it stops."""
+        """Stops the service, which then writes its counts, changes the database, and starts the service again."""
         self.node.stop()
         database = sqlite3.connect(self.node.folder / "db.sqlite", isolation_level=None)
         database.execute("PRAGMA synchronous = OFF")

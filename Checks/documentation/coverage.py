@@ -50,7 +50,7 @@ def written(symbols, module):
 
 
 def is_documented(symbol, headers):
-    """Whether the symbol has a comment with text. `headers` is the text of the C headers that declare its `@_cdecl` functions."""
+    """Whether the symbol has a comment with text. `headers` is the text of the C headers that declare the module's `@_cdecl` functions."""
     c_name = re.match(r'@_cdecl\("(\w+)"\)', symbol["declarationFragments"][0]["spelling"])
     if c_name and re.search(rf"\*/\n[^\n;]*\b{c_name[1]}\(", headers):
         return True

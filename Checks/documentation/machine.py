@@ -1,4 +1,4 @@
-"""A machine with the Debian package, for the pages of the handbook: a folder that represents its disk.
+"""A simulated machine with the Debian package. The commands of the handbook's pages run on it. A folder represents its disk.
 
 `machines/PAGE/` has a script for each part of a page that begins on a fresh machine: `start.sh`, or the anchor of a heading. It
 creates what the reader already has there. The programs in `machines/bin` stand for the machine's own: `systemctl` starts the

@@ -52,7 +52,8 @@ ALERTS_NOT_RUN = {
 # Words that begin a command. A block that begins with one must say `sh` or `console`.
 COMMANDS = r"(?:synheart-auth|auth|sudo|curl|systemctl|systemd-run|journalctl|openssl|psql|redis-cli|jq|export|printf|apt|kill|\w+=\$\()\b"
 PORTS = ("8080", "9464", "8000", "6379")
-# Values that differ between runs: as the page shows them, and their form.
+# Values that differ between runs: a pattern for the page, and a pattern for the output. None: the output may have any value of the
+# page's pattern, but has the same value wherever the page repeats one.
 VALUES = [
     (r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", None),
     (r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z", r"[0-9-]{10}T[0-9:]{8}Z"),
@@ -134,7 +135,7 @@ class Shell:
                 found = re.search(re.escape(end) + rb"([0-9]+)\x1e", self.output)
                 text = (self.output[:found.start()] + self.output[found.end():] if found else self.output).decode()
                 isLate = time.monotonic() > deadline
-                # A server in the background prints its output later.
+                # A block that ends with `&` starts a server, which may print its output later. So wait for that output.
                 if found and (found.group(1) != b"0" or expected is None or matches(expected, text)) or isLate:
                     return found.group(1).decode() if found else "none", text
                 if found and not re.search(r"&$", block, re.M):

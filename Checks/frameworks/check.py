@@ -156,7 +156,7 @@ def main():
     failures = [f"{path} reaches {name} and passes {app}" for app, own in passing.items() for name, theirs in reached.items()
                 for path in sorted(own & theirs)]
     for app, own in passing.items():
-        # Without this assertion, a rule that demands assertions on every path would pass the check.
+        # Without this check, a service that demands an App Attest assertion on every path would pass.
         assert OPEN[app] in own, f"{app} demands an assertion on {OPEN[app]}"
         print(f"{len(own):4} of {len(paths)} spellings need no assertion under {Judge.POLICIES[app]}")
     assert not failures, "\n".join(["passed by:", *failures])

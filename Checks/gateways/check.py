@@ -203,7 +203,7 @@ def forged_headers(world):
     forged = [(f"X-Synheart-Verified-{name}", "evil") for name in IDENTITY] + [
         (f"{mark}_Synheart{join}Verified{join}{name}", "evil") for mark in "Xx" for join in "-_" for name in IDENTITY] + [
         (f"X-Synheart{join}Verified.{name}", "evil") for join in "-." for name in IDENTITY] + [
-        # The other characters of a token, RFC 9110 section 5.6.2.
+        # The special characters besides `-`, `.` and `_` that a header name may have: a token, RFC 9110 section 5.6.2.
         (f"X{join}Synheart{join}Verified{join}Device", "evil") for join in "!#$%&'*+^`|~"] + [
         ("X-Synheart-Service-Credential", "sya_evil"), ("X-Synheart-Verified-App", "evil"), ("X-Original-Method", "GET"),
         ("X-Original-URI", "/evil"), ("X-Original-Content-Length", "0"), ("X-Original-Transfer-Encoding", "none"),

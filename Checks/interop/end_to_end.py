@@ -30,7 +30,7 @@ STATUS, TOKEN, ROTATE, VERIFY = (f"/auth/v1/{name}" for name in ("device/status"
 
 
 class Other:
-    """The other implementation, in its own process: its script has the same name as its library."""
+    """The other implementation. It runs in a separate process, because its script has the same name as the library that it imports."""
 
     def __init__(self):
         self.process = subprocess.Popen(
@@ -136,7 +136,7 @@ def as_client(client, other, credential):
     # A device that has used scheme 2 cannot return to scheme 1.
     expect(device.send("GET", STATUS), 400, "UNSUPPORTED_SIG_VERSION")
 
-    # Another service's request, with a query.
+    # A request to another service, which asks the auth service about it. The URL has a query.
     url, body = "https://api.example.com/v1/pay?a=b&c", b'{"amount": 1}'
     question = {"method": "POST", "scheme": "https", "authority": "api.example.com", "path": "/v1/pay", "query": "a=b&c",
                 "headers": list(map(list, device.sign_two("POST", url, body).items())),

@@ -20,7 +20,7 @@ import pathlib
 import sys
 from types import SimpleNamespace
 
-# The interpreter searches this script's folder, where the script itself has the library's name.
+# Removes this script's folder from the search path. Otherwise the import of the library would find this script, which has its name.
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path = [folder for folder in sys.path if pathlib.Path(folder).resolve() != HERE]
 

@@ -149,7 +149,7 @@ def demand(text):
 
 
 class Refusal(Exception):
-    """A verdict. `code` is None for an answer that is not a verdict: a network error."""
+    """An answer that is not a success. `code` is the service's code, or None if the answer has none, like a network error."""
 
     def __init__(self, status, headers, body):
         self.status, self.headers, self.code, self.server_time = status, headers, None, None
@@ -505,7 +505,7 @@ def development_device(origin, backend, operator, app):
     assert abs(client.offset - 7200) < 5, client.offset
     backend.receives(client)
 
-    # If a body names a device, it must be the one of the headers.
+    # If a body names an app or a device, it must be the one in the headers.
     for other in ({"app_id": "com.example.other"}, {"device_id": str(uuid.uuid4())}, {"device_id": 1}):
         refused("INVALID_REQUEST", client.token, **other)
         refused("INVALID_REQUEST", client.call, "DELETE", f"{V1}/device", other)

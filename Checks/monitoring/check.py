@@ -25,7 +25,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "docs/monitoring"
 PAGE = ROOT / "Service/Sources/AuthServer/AuthServer.docc/Alerts.md"
 PREFIX = "SynheartAuth"
-# Parts of a section, in this order.
+# The parts of each section of the page Alerts, in this order.
 PARTS = ["**Users:**", "**First look:**", "**Command:**", "**It ends**"]
 # Alerts about latency: they may fire on a busy machine.
 OF_TIME = {"LatencyBudgetBurns", "LatencyBudgetBurnsFast", "StoreSlow", "EventLoopsSlow"}
@@ -113,7 +113,8 @@ def quiet(binary):
 def quiet_problems(rules, binary):
     for attempt in range(3):
         scrapes = quiet(binary)
-        # Development devices stand for attested ones: they sign in the same way, and need no process of their own.
+        # Attested devices would need a process each, so most devices of this check are in development mode. Leave out the series that
+        # show this mode, because an alert reports it.
         series = {key: values for key, values in day(scrapes).items() if ("provider", "development") not in key[1]}
         fired = {labels["alertname"].removeprefix(PREFIX) for labels, _ in rules.fired(series, 24 * 60)}
         if not fired or not fired <= OF_TIME or attempt == 2:

@@ -249,7 +249,7 @@ def providers(binary):
         with contextlib.ExitStack() as phones:
             for number in range(8):
                 phones.enter_context(node.asking("device", "register", *node.phone(f"phone{number}"), "--platform", "android"))
-            # A check's result is cached for a second.
+            # The service caches a check's result for a second, so wait until the metrics show the failure.
             degraded = ("synheart_degraded", (("check", "revocation_lists"),))
             after = node.scrape_until(lambda samples: unavailable(samples) >= 8 and samples.values[degraded] == 1)
         yield {"ProviderUnavailable", "RevocationListStale", "Degraded"}, set(), lasting(before, after)

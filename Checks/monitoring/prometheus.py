@@ -1,4 +1,4 @@
-"""Samples of a service, evaluated by Prometheus' rules: promtool's unit tests, with series from real scrapes."""
+"""Scrapes a real service, writes the samples as the series of promtool's unit tests, and lets promtool evaluate our alert rules."""
 
 import json
 import pathlib

@@ -136,7 +136,7 @@ class Debian:
             yield self.leader is not None
         finally:
             self.leader = None
-            # Two such signals within 5 s end systemd-nspawn at once.
+            # The first signal asks the Debian to shut down. The second ends systemd-nspawn at once.
             for _ in range(3):
                 if nspawn.poll() is None:
                     nspawn.terminate()

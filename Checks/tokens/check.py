@@ -224,7 +224,7 @@ def judge(programs, tokens):
 
 
 class Stream:
-    """Programs that check tokens continuously: a new one, and every older one that has not expired."""
+    """Programs that check tokens continuously: each checks a new token, and every older token that has not expired."""
 
     def __init__(self, programs, phones, client, clock):
         self.programs, self.phones, self.client, self.clock = programs, phones, client, clock
@@ -280,7 +280,7 @@ def rotations(stream, service, folder, clock):
     assert stream.check() == second
     third = stream.during(service.keys("rotate"))
     assert third not in (first, second)
-    # Rotate again at once. The next key was just published: it signs only when every cache of max-age has it.
+    # Rotate again at once. The next key was just published: it signs only when every cache that obeys max-age has it.
     assert stream.during(service.keys("rotate")) == third
     assert set(stream.passing(MAX_AGE)) == {third}
     stream.restart("go-oidc", service, folder)

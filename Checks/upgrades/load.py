@@ -119,7 +119,7 @@ class Fleet:
         for _ in range(random.randrange(20, 60)):
             if self.ends.wait(random.uniform(0, 2 * self.pause)):
                 return
-            # Half of these requests are writes.
+            # Half of these actions change devices: two rotate a key, and one registers and deregisters a device.
             random.choice([device.status, device.token, lambda: self.ask_twice(device, backend), device.rotate, device.rotate,
                            lambda: self.come_and_go(device)])()
         device.deregister()

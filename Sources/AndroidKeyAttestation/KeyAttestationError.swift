@@ -26,7 +26,7 @@ public struct KeyAttestationError: Error, Sendable {
         public static let signatureInvalid = Code("SIGNATURE_INVALID")
         /// A certificate is signed with an algorithm or a key that is not accepted.
         public static let signatureAlgorithmUnsupported = Code("SIGNATURE_ALGORITHM_UNSUPPORTED")
-        /// A certificate names another issuer than the one after it.
+        /// The issuer that a certificate names is not the subject of the next certificate.
         public static let issuerNameMismatch = Code("ISSUER_NAME_MISMATCH")
         /// No certificate carries a key description.
         public static let attestationExtensionMissing = Code("ATTESTATION_EXTENSION_MISSING")
@@ -61,15 +61,15 @@ public struct KeyAttestationError: Error, Sendable {
         public static let challengeMismatch = Code("CHALLENGE_MISMATCH")
         /// The attested key is not on P-256.
         public static let attestedKeyUnsupported = Code("ATTESTED_KEY_UNSUPPORTED")
-        /// The attested key is another one than the key to register.
+        /// The attested key is not the key to register.
         public static let attestedKeyMismatch = Code("ATTESTED_KEY_MISMATCH")
         /// No application is named in softwareEnforced.
         public static let applicationMissing = Code("APPLICATION_MISSING")
         /// The key is open to every application of the device.
         public static let allApplications = Code("ALL_APPLICATIONS")
-        /// Another application requested the attestation.
+        /// The application that requested the attestation does not have the expected package name.
         public static let packageMismatch = Code("PACKAGE_MISMATCH")
-        /// The application is signed with another certificate.
+        /// The application is not signed with a certificate that the policy lists.
         public static let certificateDigestMismatch = Code("CERTIFICATE_DIGEST_MISMATCH")
         /// hardwareEnforced has no root of trust.
         public static let rootOfTrustMissing = Code("ROOT_OF_TRUST_MISSING")

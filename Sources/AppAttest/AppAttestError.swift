@@ -73,7 +73,7 @@ public struct AppAttestError: Error, Sendable {
         public static let counterNotGreater = Self(rawValue: "COUNTER_NOT_GREATER")
         /// The AAGUID is not one of App Attest's two.
         public static let unknownEnvironment = Self(rawValue: "UNKNOWN_ENVIRONMENT")
-        /// The policy does not allow the key's environment, such as that of a development key in production.
+        /// The policy does not allow the key's environment. Example: a development key, while the policy allows only production.
         public static let environmentNotAllowed = Self(rawValue: "ENVIRONMENT_NOT_ALLOWED")
         /// A value in the extension map does not have the expected type.
         public static let malformedExtensions = Self(rawValue: "MALFORMED_EXTENSIONS")
@@ -87,7 +87,7 @@ public struct AppAttestError: Error, Sendable {
         public static let bundleVersionMissing = Self(rawValue: "BUNDLE_VERSION_MISSING")
         /// The bundle version is lower than the policy's minimum, or does not consist of numbers.
         public static let bundleVersionTooOld = Self(rawValue: "BUNDLE_VERSION_TOO_OLD")
-        /// Apple's properties in the leaf are not in DER, or one that is read is repeated or has another type.
+        /// Apple's properties in the leaf are not in DER, or a property that the verifier reads occurs twice or has the wrong type.
         public static let malformedProperties = Self(rawValue: "MALFORMED_PROPERTIES")
         /// The key of a Mac has no access control.
         public static let accessControlMissing = Self(rawValue: "ACCESS_CONTROL_MISSING")
@@ -106,7 +106,7 @@ public struct AppAttestError: Error, Sendable {
         public static let wrongSignerCount = Self(rawValue: "WRONG_SIGNER_COUNT")
         /// The receipt has signed attributes that Apple did not write.
         public static let malformedSignedAttributes = Self(rawValue: "MALFORMED_SIGNED_ATTRIBUTES")
-        /// The signed attributes are of another content, or of another time than the creation.
+        /// The signed attributes have the digest of other content, or a signing time that does not fit the receipt's creation time.
         public static let contentDigestMismatch = Self(rawValue: "CONTENT_DIGEST_MISMATCH")
         /// The certificate of the signer is missing, or there is more than one.
         public static let signerMismatch = Self(rawValue: "SIGNER_MISMATCH")
@@ -179,7 +179,7 @@ public struct AppAttestError: Error, Sendable {
         public static let challenge = Self(rawValue: "challenge")
         /// The extension map fulfills the policy.
         public static let extensions = Self(rawValue: "extensions")
-        /// The checks of one platform: the access control of a Mac's key.
+        /// The checks that only one platform has: the access control of a Mac's key.
         public static let platform = Self(rawValue: "platform")
         /// The fields of a receipt can be read.
         public static let receiptFields = Self(rawValue: "receipt-fields")

@@ -83,8 +83,8 @@ public struct Base64: Sendable {
                 }
             }
         }
-        // A padding character before the last ones is among the first `length` characters, so it is invalid here. The last
-        // character may have 2 or 4 bits that belong to no byte.
+        // A padding character that is not at the end is among the first `length` characters, so its value is `invalid`. The last
+        // of these characters may have 2 or 4 bits that belong to no byte: they are in `pending`, and must be zero.
         guard all < Self.invalid, pending == 0, text.dropFirst(length).allSatisfy({ $0 == Self.padding }) else {
             return nil
         }

@@ -3,7 +3,7 @@ public enum Hexadecimal {
     /// The bytes as lower-case digits, two for each byte.
     public static func encode(_ bytes: some Sequence<UInt8>) -> String { encode(Array(bytes)) }
 
-    /// The digits of an array. Not generic, so that other modules need no specialization.
+    /// The bytes of an array as lower-case digits. Not generic, so that other modules need no specialization.
     public static func encode(_ bytes: [UInt8]) -> String {
         var text: [UInt8] = []
         text.reserveCapacity(2 * bytes.count)
@@ -35,7 +35,7 @@ public enum Hexadecimal {
     /// The value of a digit in either case; nil for any other character.
     @inlinable
     public static func value(of character: UInt8) -> UInt8? {
-        // Without a branch between digits and letters, because no processor predicts it.
+        // Computes both values and selects one. A processor cannot predict a branch between digits and letters.
         let digit = character &- UInt8(ascii: "0")
         let letter = (character | 0x20) &- UInt8(ascii: "a")
         return (digit < 10) != (letter < 6) ? (digit < 10 ? digit : letter &+ 10) : nil

@@ -3,7 +3,7 @@ public import Foundation
 /// A value behind a lock, for short synchronous access from any thread. References share the value.
 ///
 /// The standard library's `Mutex` needs iOS 18 and macOS 15; this package supports older systems. On Linux, `Mutex` also keeps
-/// the id of the thread, which differs in a forked child.
+/// the id of the thread that locked it. In a forked child, this id is wrong.
 ///
 /// Unchecked: the value is only reached while the lock is held.
 public final class Locked<Value: Sendable>: @unchecked Sendable {

@@ -7,7 +7,7 @@ public struct PathParts: Sendable, Hashable {
     /// The last component; empty for the root and for an empty path.
     public let name: String
 
-    /// Splits a path at its last slash. Repeated slashes there and at the end have no effect, as for the system.
+    /// Splits a path before its last component. Repeated slashes before and after this component have no effect, as in system calls.
     public init(_ path: String) {
         // Compares bytes: a slash and a combining mark after it are one `Character`, which does not equal a slash.
         let bytes = Array(path.utf8)

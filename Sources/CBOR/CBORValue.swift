@@ -30,7 +30,7 @@ extension CBORValue {
     /// Simple value 23.
     public static let undefined = CBORValue.simple(23)
 
-    /// An integer, of major type 0 or 1 by its sign.
+    /// An integer: major type 0 if it is not negative, otherwise major type 1.
     public static func integer(_ value: Int64) -> CBORValue {
         value >= 0 ? .unsigned(UInt64(value)) : .negative(UInt64(-1 - value))
     }

@@ -16,7 +16,7 @@ struct clibcurl_exchange {
     CURL *easy;
     struct curl_slist *lines;
     bool has_begun;
-    // Whether curl was about to send the request.
+    // Whether curl may have begun to send the request.
     bool is_issued;
     CURLcode error;
 };
@@ -30,17 +30,18 @@ static pid_t first_process;
 static void enter(void) {
     pthread_rwlock_rdlock(&in_use);
     if (!atomic_load(&exits)) return;
-    // `process_exits` did not get the lock in time.
+    // The process exits, so this thread must not enter OpenSSL any more. It got the lock because `process_exits` has not taken it
+    // yet, or has given up after 2 seconds.
     pthread_rwlock_unlock(&in_use);
     for (;;) pause();
 }
 static void leave(void) { pthread_rwlock_unlock(&in_use); }
 
 static void process_exits(void) {
-    // A forked process has none of the threads, but its copy of the lock is still held by them.
+    // A forked process has none of its parent's threads, but in its copy of the lock they may still be holders.
     if (getpid() != first_process) return;
     atomic_store(&exits, true);
-    // A thread that looks up a host name may hold the lock for longer. It is not inside OpenSSL then.
+    // Wait for 2 seconds at most: a thread that looks up a host name may hold the lock for longer, but is not inside OpenSSL then.
     struct timespec limit;
     clock_gettime(CLOCK_REALTIME, &limit);
     limit.tv_sec += 2;

@@ -113,12 +113,12 @@ public struct JSONFields: Sendable {
         try convert(name) { $0.string.flatMap(Choice.init(rawValue:)) }
     }
 
-    /// A required string for a type's own parser. Text that the parser refuses has the wrong type.
+    /// A required string, converted by `parse`. If `parse` throws, the error is `wrongType`.
     public func parsed<Value>(_ name: String, _ parse: (String) throws -> Value) throws(JSONError) -> Value {
         try require(optionalParsed(name, parse), name)
     }
 
-    /// An optional string for a type's own parser. Text that the parser refuses has the wrong type.
+    /// An optional string, converted by `parse`. If `parse` throws, the error is `wrongType`.
     public func optionalParsed<Value>(
         _ name: String, _ parse: (String) throws -> Value
     ) throws(JSONError) -> Value? {

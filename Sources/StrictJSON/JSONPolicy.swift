@@ -1,9 +1,9 @@
-/// A policy with a JSON form. One table of members names, reads, writes and describes them.
+/// A policy with a JSON form. ``jsonMembers`` is the one table of its members: it has their names, reads, writes and describes them.
 ///
-/// An object has two forms:
-/// - An *audit* overrides a policy by an object (``applying(_:ignoring:)``). The object may have every member. Each member defines
-///   the meaning of `null`, such as: not checked.
-/// - An *app record* has the policy that a service enforces (``applying(appRecord:ignoring:)``). It may have the members that
+/// A JSON object sets a policy in one of two ways:
+/// - In an *audit*, the object overrides a policy (``applying(_:ignoring:)``). It may have every member. Each member defines the
+///   meaning of `null`, such as: not checked.
+/// - In an *app record*, the object is the policy that a service enforces (``applying(appRecord:ignoring:)``). It may have the members that
 ///   ``JSONMember/isInAppRecord`` marks, with the values that ``JSONMember/AppRecordRule`` allows. `null` is read as absent.
 public protocol JSONPolicy: Sendable {
     /// Every member, in the order in which they are written.
@@ -113,7 +113,7 @@ public struct JSONMember<Policy: Sendable>: Sendable {
     fileprivate let text: JSONMemberText
     fileprivate let appRecordType: JSONType
     fileprivate private(set) var hasDefault = true
-    /// Sets the value. Without a value, sets the meaning of `null`.
+    /// Sets the policy's property to the value. If there is no value, sets what `null` means, or throws if `null` is refused.
     fileprivate let read: @Sendable (JSONValue?, _ path: String, inout Policy) throws(JSONError) -> Void
     fileprivate private(set) var readAppRecord:
         @Sendable (JSONValue, _ path: String, inout Policy) throws(JSONError) -> Void
@@ -197,7 +197,7 @@ extension JSONMember {
         return member
     }
 
-    /// This member, whose default depends on other members, as its text explains.
+    /// This member without a fixed default: the default depends on other members, which the member's description explains.
     public func withoutDefault() -> Self {
         var member = self
         member.hasDefault = false

@@ -6,7 +6,7 @@ public enum JSONValue: Sendable, Hashable {
     case bool(Bool)
     /// A number, as its digits, so that no precision is lost.
     case number(JSONNumber)
-    /// A string, with its escapes resolved. Escaped surrogates come in pairs, so it is valid Unicode.
+    /// A string, with its escapes resolved. The parser refuses lone surrogates, so the string is valid Unicode.
     case string(String)
     /// The elements, in their order.
     case array([JSONValue])
@@ -46,7 +46,7 @@ extension JSONValue {
         if case .bool(let value) = self { value } else { nil }
     }
 
-    /// The integer, if the value is a number written without fraction or exponent that fits.
+    /// The integer, if the value is a number that is written without fraction and exponent and fits 64 bits.
     public var integer: Int64? {
         if case .number(let value) = self { value.integer } else { nil }
     }

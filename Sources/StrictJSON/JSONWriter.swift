@@ -22,8 +22,8 @@ extension JSONValue {
     }
 }
 
-/// Writes into an array of bytes. Appending to a string character by character would take a tenth of a signature's time for the
-/// JSON of one response.
+/// Writes into an array of bytes. Appending to a string character by character is slower: the JSON of one response would take a
+/// tenth of the time that one signature takes.
 struct JSONWriter {
     private(set) var bytes: [UInt8] = []
     private let layout: JSONValue.Layout

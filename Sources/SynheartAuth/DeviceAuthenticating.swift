@@ -31,7 +31,7 @@ public protocol DeviceAuthenticating: Sendable {
     /// The header fields of a signed request whose body is a file.
     func sign(appID: String, method: String, url: String, bodyFile: String) async throws -> SignedHeaders
 
-    /// Signs a request, sends it and recovers.
+    /// Signs a request, sends it, and recovers once from each failure that the SDK can repair, such as a wrong clock.
     func send(
         _ request: TransportRequest, appID: String, scheme: SignatureScheme?, asserting: Bool
     ) async throws -> TransportResponse
@@ -87,7 +87,7 @@ extension DeviceAuthenticating {
         return try await sign(appID: appID, method: method, url: url, bodyBytes: Array(bytes))
     }
 
-    /// Signs a request under the device's scheme, sends it and recovers.
+    /// Signs a request under the device's scheme, sends it, and recovers once from each failure that the SDK can repair.
     public func send(_ request: TransportRequest, appID: String) async throws -> TransportResponse {
         try await send(request, appID: appID, scheme: nil, asserting: false)
     }

@@ -51,8 +51,8 @@ actor DeviceIdentity {
         return try await Self.value(of: task)
     }
 
-    /// Rotates. Joins a running rotation if that achieves at least this goal. Otherwise waits for a running rotation that is for a
-    /// compromise, or ends any other one at its next pause, and then begins a new rotation.
+    /// Rotates. Joins a running rotation if that achieves at least this goal. Otherwise begins a new rotation after the running one:
+    /// waits until a rotation for a compromise has ended, but ends any other rotation at its next pause.
     ///
     /// If a second rotation replaces the one that this call waits for, this call joins the second one, or rotates after it. This
     /// call also rotates if the joined rotation was to bind an App Attest key, and only the binding failed.
@@ -75,7 +75,8 @@ actor DeviceIdentity {
             do throws(SynheartAuthError) {
                 return try await Self.value(of: running.work)
             } catch {
-                // Whether the step that failed is one that only the other goal needs, such as Apple's attestation of a new key.
+                // Whether the failed step serves only the running rotation's goal, such as Apple's attestation of a new App Attest
+                // key, and this call's goal does not need the step.
                 let failedBeyond =
                     running.goal.rebinds && !goal.rebinds
                     && [.attestationFailed, .attestationUnavailable].contains(error.code)
@@ -113,14 +114,15 @@ actor DeviceIdentity {
 
     /// Binds a new App Attest key in place of a lost one, by a rotation.
     ///
-    /// - Throws: `ATTESTATION_FAILED` with recovery `reset` if the service accepts none.
+    /// - Throws: `ATTESTATION_FAILED` with recovery `reset` if the service accepts no new key.
     func rebind() async throws(SynheartAuthError) {
         if let key = try await context.ledger.load().attestationKey, key.isUsed { return }
         guard !isRebindRefused else { throw .rebindRefused(cause: .assertionKeyLost()) }
         do throws(SynheartAuthError) {
             _ = try await rotate(RotationGoal(rebinds: true))
         } catch {
-            // After a rotation for the demanded compromise, the service may accept a new key.
+            // If the service demands a rotation for a compromise, its refusal is not final: after that rotation it may accept a
+            // new App Attest key.
             let isCompromised = (try? await context.ledger.load().rotationDemand)?.reason == .compromise
             if error.code == .attestationFailed, error.recovery == .reset, !isCompromised { isRebindRefused = true }
             throw error
@@ -249,7 +251,7 @@ actor DeviceIdentity {
             tokenFetches[audience] = TokenFetch(task: task, thumbprint: key.thumbprint)
             return try await Self.value(of: task)
         } catch {
-            // The token is past half of its life but still valid, and the service is down.
+            // The token is past half of its life but still valid, and the service did not answer.
             let remaining = held?.remaining(context.clock.continuous) ?? .zero
             guard error.code == .networkError, let held, remaining > .zero else { throw error }
             return DeviceToken(token: held.token, remaining: remaining)

@@ -20,7 +20,7 @@ public final class SynheartAuth: Sendable {
     private struct State: Sendable {
         var configuration: Configuration?
         var identities: [AppID: DeviceIdentity] = [:]
-        /// The identity used last. Most apps have only one. Its id is then parsed only once.
+        /// The identity used last. If the app has only one identity, the SDK parses its app id only once.
         var latest: DeviceIdentity?
     }
 
@@ -39,7 +39,7 @@ public final class SynheartAuth: Sendable {
         RuntimeInterface.keep()
     }
 
-    /// Names the auth service, and uses this platform's parts. Changes no identity.
+    /// Sets the auth service, and uses the platform's default for every part of ``Configuration``. Changes no identity.
     ///
     /// - Throws: `NOT_CONFIGURED` for a malformed URL, and for plain http to a host that is not loopback; and as ``configure(_:)``.
     public func configure(baseUrl: String) throws(SynheartAuthError) {
@@ -48,8 +48,8 @@ public final class SynheartAuth: Sendable {
 
     /// Configures the instance, once. Changes no identity.
     ///
-    /// A second call with the same values changes nothing: operations, caches and tokens stay. Parts that the app set are
-    /// the same if they are the same object, or equal values.
+    /// A second call with the same values changes nothing: operations, caches and tokens stay. If the app set a part, such as the
+    /// key store, the part must be the same object or an equal value.
     ///
     /// - Throws: `NOT_CONFIGURED` with recovery `none` if the instance is configured with other values. An app that needs two
     ///   configurations creates two instances.
@@ -76,7 +76,7 @@ public final class SynheartAuth: Sendable {
         }
     }
 
-    /// Runs an operation for its caller. A cancelled caller gets `CancellationError`, whatever the operation's result.
+    /// Runs an operation for its caller. If the operation fails, a cancelled caller gets `CancellationError`, whatever the error.
     func forCaller<Value>(_ body: () async throws(SynheartAuthError) -> Value) async throws -> Value {
         do throws(SynheartAuthError) {
             return try await body()

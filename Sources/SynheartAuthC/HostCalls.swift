@@ -64,7 +64,7 @@ func invalidArgument(_ problem: String, _ result: Result?) -> Int32 {
 }
 
 extension SynheartAuthError {
-    /// The status in the header's enumeration.
+    /// The value of this error's code in `synheart_auth_status`, the enumeration of the C header.
     var status: Int32 {
         let status =
             switch code {

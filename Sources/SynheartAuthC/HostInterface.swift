@@ -5,8 +5,8 @@ internal import Foundation
 internal import StrictJSON
 internal import SynheartAuth
 
-// The complete SDK for hosts. The header documents each function. The functions are public, because an optimized build drops
-// others.
+// The complete SDK for hosts. The C header documents each function. The functions are public, because an optimized build drops
+// functions that are not public.
 
 @_cdecl("synheart_auth_version")
 public func libraryVersion() -> UnsafePointer<CChar> {
@@ -63,7 +63,7 @@ private func create(
     _ change: (inout SynheartAuth.Configuration, String?) -> Void
 ) -> Int32 {
     handle?.pointee = nil
-    // The first use of `isForkedProcess` also notes which process is not a fork.
+    // The first use of `isForkedProcess` also stores the id of this process. A process with another id is a fork.
     guard !isForkedProcess else { return fail(.forked, result) }
     guard let handle else { return invalidArgument("handle", result) }
     guard let baseURL = CText.string(baseURL) else { return invalidArgument("base_url", result) }
@@ -80,7 +80,7 @@ private func create(
     }
 }
 
-/// Converts the header's milliseconds to a deadline: 0 is `usual`, the maximum is an hour. Returns nil if they are out of range.
+/// Converts a host's milliseconds to a deadline: 0 is `usual`, the maximum is an hour. Returns nil if they are out of range.
 func deadline(_ milliseconds: Int64, usual: Duration) -> Duration? {
     guard (0...3_600_000).contains(milliseconds) else { return nil }
     return milliseconds == 0 ? usual : .milliseconds(milliseconds)

@@ -66,7 +66,7 @@ public func setObserver(
     guard let table = observer.flatMap({ synheart_auth_observer.copy($0) }) else {
         return invalidArgument("observer: version or size", result)
     }
-    // From here on `release` must be called.
+    // The observer calls the table's `release` when it is freed, also if this function fails below.
     let observer = HostObserver(table)
     guard let handle else { return invalidArgument("handle", result) }
     Instance.of(handle).observe(observer)

@@ -147,7 +147,8 @@ extension HostPlatform: AttestationProvider {
     func attest(_ subject: AttestationSubject) async throws(AttestationError) -> AttestationEvidence {
         guard let call = callbacks.attest else { throw AttestationError(.unsupported, reason: "no attest callback") }
         let challenge = subject.challenge
-        // The SDK cancels this task at its limit. Only one call runs at a time, and none while one is abandoned.
+        // The call has no limit here: the SDK cancels this task after the time that an attestation may take. Only one call of `attest`
+        // runs at a time. While an abandoned call hangs, a new one fails.
         let ending = await user.attestations.run(.attest, limit: nil, leavesBehind: true) {
             HostCall(64 * 1024) {
                 call(

@@ -19,7 +19,7 @@ private final class HostAnswer: Sendable {
     // The host gets a number in place of a pointer, so that a call after the callback has returned finds nothing.
     private static let running = Locked<(last: UInt, answers: [UInt: HostAnswer])>((0, [:]))
 
-    /// Runs the callback with the number.
+    /// Runs the callback with a number that stands for this answer until the callback has returned.
     func during<Value>(_ callback: (OpaquePointer?) -> Value) -> Value {
         let number = Self.running.withLock { running in
             running.last += 1
@@ -80,8 +80,8 @@ final class HostTransport: HTTPTransport {
 
     deinit { host.table.release?(host.table.user) }
 
-    /// Sends on one of a few threads, so that a host that hangs blocks neither Swift's pool nor, at first, other requests. The
-    /// SDK abandons the call at the deadline. A request that waits for a thread until then is not sent.
+    /// Sends on one of 16 threads, so that a host that hangs does not block Swift's pool. Other requests wait only if all threads
+    /// hang. The SDK abandons the call at the deadline. A request that waits for a thread until its deadline is not sent.
     func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
         guard let outcome = await threads.run({ self.exchange(request) }) else {
             throw TransportError("the host's HTTP client was too busy to send the request", mayHaveArrived: false)
@@ -125,7 +125,7 @@ public func setTransport(
     guard let table = transport.flatMap({ synheart_auth_transport.copy($0) }) else {
         return invalidArgument("transport: version or size", result)
     }
-    // From here on `release` must be called.
+    // The transport calls the table's `release` when it is freed, also if this function fails below.
     let transport = HostTransport(table)
     guard let handle else { return invalidArgument("handle", result) }
     guard table.send != nil else { return invalidArgument("transport.send", result) }

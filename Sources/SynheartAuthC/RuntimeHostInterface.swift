@@ -1,7 +1,7 @@
 public import CSynheartAuth
 internal import SynheartAuth
 
-// A host's own parts for the runtime's functions. The header documents the table.
+// Lets a host replace key store, attestation and storage of the runtime's functions. The C header documents the table.
 
 @_cdecl("synheart_native_install_host")
 public func installNativeHost(_ host: UnsafePointer<synheart_native_host>?) -> Int32 {

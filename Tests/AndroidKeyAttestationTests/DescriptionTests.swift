@@ -103,7 +103,7 @@ struct AuthorizationListTests {
         #expect(try list(718).vendorPatchLevel == 42)
         #expect(try list(719).bootPatchLevel == 42)
         #expect(try read([DERWriter.explicit(600, DERWriter.null)]).list.isOpenToAllApplications)
-        // The key is open even if the value has another type. Otherwise a wrong type could hide an open key.
+        // The tag says that all applications may use the key. It counts with a value of any type, so that a wrong type cannot hide it.
         #expect(try list(600).isOpenToAllApplications)
         #expect(try !list(601).isOpenToAllApplications)
         let nothing = try read([]).list

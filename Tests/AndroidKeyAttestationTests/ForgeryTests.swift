@@ -5,7 +5,7 @@ import Testing
 
 @testable import AndroidKeyAttestation
 
-/// A service that trusts a simulated Google, and devices of that Google.
+/// A simulated Google, a device key that this Google attests, and a service's verifier that trusts this Google's roots.
 struct Fixture {
     static let authority = try? GoogleAuthority()
     static let time = Date(timeIntervalSince1970: 1_795_262_400)

@@ -320,13 +320,13 @@ struct AttestationCertificateTests {
             #expect(found?.certificatesIssued == (index == 1 ? 64 : nil))
             #expect((found == nil) == (index != 1))
         }
-        // The chain of a factory may have provisioning information too, if its shape is correct.
+        // A factory-provisioned chain may have provisioning information too, if its shape is correct.
         var factory: [Certificate] = [fixture.leaf(), .factoryAttestation(title: "TEE"), .factoryIntermediate]
         factory[1].extensions = [info]
         #expect(try fixture.verify(factory, under: .factory).provisioningInfo?.certificatesIssued == 64)
     }
 
-    @Test("every entry of the provisioning information is exposed, also those to come")
+    @Test("every entry of the provisioning information is exposed, unknown ones included")
     func wholeMap() throws {
         // {1: 32, 2: true, 3: "Google", 4: [-1, h'01'], "x": {1.5: null}, -7: "minus"}
         let encoded: [UInt8] =

@@ -341,7 +341,7 @@ import Testing
         #expect(try refusal(device) { $0.environments = [] } == .environmentNotAllowed)
     }
 
-    /// Apple certifies the authenticator data and the hash as one sequence. Only the sender determines where the data ends.
+    /// Apple certifies the data and the hash as one byte sequence, so a sender can move bytes from the hash to the end of the data.
     @Test(arguments: ["14.0", "18.3.1", "26.2", "26.3"])
     func `a map that was passed before the hash is not the device's own`(version: String) throws {
         let authority = try #require(Self.authority)

@@ -88,7 +88,7 @@ import Testing
 
         Forgery("attributes that are signed", .malformedSignedAttributes) { $0.signedAttributes = .signed },
         // Accepted until November 2020, because real receipts of that time have such attributes.
-        Forgery("attributes that are not signed, as in 2020", .malformedSignedAttributes) {
+        Forgery("two unsigned attributes instead of Apple's four", .malformedSignedAttributes) {
             $0.signedAttributes = .unsigned
         },
         Forgery("attributes about other content", .malformedSignedAttributes) {

@@ -6,7 +6,7 @@ import Foundation
 import Testing
 
 /// An assertion signs authenticator data *followed by* the client data hash. On systems that append no map, an attacker who
-/// controls the app can pass a map at the start of the hash, and move it after the 37 bytes afterwards.
+/// controls the app can pass a map at the start of the hash, and later send it behind the 37 bytes of authenticator data.
 @Suite("A map that was moved into an assertion")
 struct MovedMapTests {
     private static let appID = "TEAMID1234.com.example.app"

@@ -21,7 +21,7 @@ import Testing
     }
 
     /// Apple's signer used signed attributes until September 2020.
-    @Test func `real receipts of both forms are there`() throws {
+    @Test func `the vectors contain real receipts with and without signed attributes`() throws {
         #expect(Self.followed.count == 10)
         let withAttributes = try Self.valid.filter {
             try Receipt(parsing: $0.object).json["hasSignedAttributes"] == true

@@ -38,7 +38,7 @@ import Testing
     func `every Swift sample of a page is compiled here, line by line`(module: String) throws {
         let folder = Self.root.appending(path: "Tests/AttestationTestKitTests/Samples")
         let compiled = try FileManager.default.contentsOfDirectory(atPath: folder.path).map { name in
-            // A function on a page may be static here.
+            // A function that a page shows without `static` may be static in the compiled file.
             try Self.lines(String(contentsOf: folder.appending(path: name), encoding: .utf8))
                 .map { $0.hasPrefix("static ") ? String($0.dropFirst("static ".count)) : $0 }
         }
@@ -102,7 +102,7 @@ import Testing
         }
     }
 
-    /// The codes that a source file declares: a new one must be listed in `allCases` too.
+    /// The codes that a source file declares. The tests compare them with `allCases`, which is written by hand.
     private static func declared(in path: String, _ pattern: Regex<(Substring, Substring)>) throws -> [String] {
         try text(path).matches(of: pattern).map { String($0.1) }
     }

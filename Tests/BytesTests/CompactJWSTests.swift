@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Compact JWS")
 struct CompactJWSTests {
-    /// RFC 7515 appendix A.3. ECDSA signatures differ each time, so the signer here returns the first four bytes of the RFC's.
+    /// ECDSA signatures differ each time, so this test's signer returns the first four bytes of the RFC's signature.
     @Test("the token of RFC 7515 appendix A.3 is written byte for byte")
     func example() {
         let payload = "{\"iss\":\"joe\",\r\n \"exp\":1300819380,\r\n \"http://example.com/is_root\":true}"

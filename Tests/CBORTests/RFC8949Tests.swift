@@ -25,7 +25,7 @@ func vectors<Vector: Decodable>(_ name: String) -> [Vector] {
         var testDescription: String { hex }
     }
 
-    /// The JSON form of an item; nil if it has none.
+    /// The JSON form of an item. Items such as byte strings have none.
     enum Plain: Decodable, Sendable, Equatable {
         case null
         case bool(Bool)

@@ -84,7 +84,7 @@ struct BoundaryTests {
         }
     }
 
-    @Test("what a status says of Google, of the account and of the token")
+    @Test("each HTTP status of Google maps to its outcome")
     func statuses() {
         for (status, code) in [
             (199, .unexpectedAnswer), (201, .unexpectedAnswer), (399, .unexpectedAnswer), (400, .unexpectedAnswer),
@@ -107,7 +107,7 @@ struct BoundaryTests {
         }
     }
 
-    @Test("which failures may pass by themselves, and which concern every package")
+    @Test("which failures are transient, and which affect every package")
     func failures() {
         for (code, isTransient, concernsEveryPackage) in [
             (.network, true, true), (.quotaExceeded, true, false), (.providerUnavailable, true, true),

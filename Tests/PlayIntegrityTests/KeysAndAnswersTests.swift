@@ -20,7 +20,7 @@ struct ResponseKeysTests {
         }
     }
 
-    @Test("what is no key is refused, and the error says which of the two")
+    @Test("a malformed key is refused, and the error names that key")
     func rejected() throws {
         let file = try Vectors.json("keys.json")
         let (decryption, verification) = (try file.string("DECRYPTION_KEY"), try file.string("VERIFICATION_KEY"))

@@ -6,12 +6,12 @@ import Testing
 
 @Suite("Classic tokens")
 struct TokenVectorTests {
-    @Test("there are 60 of them")
+    @Test("the vector file has 60 cases")
     func count() {
         #expect(Vectors.tokens.count == 60)
     }
 
-    @Test("each is judged as expected, for the expected reason", arguments: Vectors.tokens.keys.sorted())
+    @Test("each case is accepted, or refused with the expected code", arguments: Vectors.tokens.keys.sorted())
     func outcome(name: String) throws {
         let vector = try Vectors.token(name)
         let code = refusal { _ = try vector.verify(with: [Vectors.keys()]) }
@@ -81,7 +81,7 @@ struct TokenVectorTests {
         #expect(refusal { _ = try IntegrityToken("....") } == .tokenMalformed)
     }
 
-    @Test("a genuine standard token could not be checked here: neither verified nor refused")
+    @Test("only Google can decode a genuine standard token: it is neither verified nor refused")
     func standardToken() throws {
         let token = try Vectors.json("standard-token-opaque-sample.json").string("token")
         guard case .couldNotCheck(let reason) = try IntegrityToken(token).decode(with: [Vectors.keys()]) else {
@@ -90,7 +90,7 @@ struct TokenVectorTests {
         }
         #expect(reason.code == .needsGoogle)
         #expect(!reason.isTransient)
-        // A shortened or changed token looks like any other opaque one here. Only Google can refuse it.
+        // The parser cannot tell that the end of an opaque token was changed. Only Google can refuse such a token.
         #expect(refusal { _ = try IntegrityToken(String(token.dropLast(token.utf8.count % 4)) + "ab") } == nil)
     }
 

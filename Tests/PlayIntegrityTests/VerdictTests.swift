@@ -131,7 +131,7 @@ struct VerdictTests {
         #expect(DecodeOutcome.couldNotCheck(.init(.needsGoogle, "")).mayBeDecodedByGoogle)
     }
 
-    @Test("the time is text or a number; anything else is none")
+    @Test("a timestamp is text or a number; any other type is treated as missing")
     func timestamps() throws {
         func judge(_ time: JSONValue?) throws -> PlayIntegrityError.Code? {
             let verdict = try Self.verdict { payload in
@@ -234,7 +234,7 @@ struct VerdictTests {
         }
     }
 
-    @Test("null is not checked, absent keeps")
+    @Test("in an audit, null removes a check and an absent member keeps it")
     func nullPolicies() throws {
         let fields = try JSONFields(JSONValue(parsing: #"{"maximum_age_seconds": null, "device_labels": null}"#))
         let policy = try Vectors.policy(fields)

@@ -9,8 +9,8 @@ import Testing
 /// Project Wycheproof's vectors, through the same code that parses tokens.
 @Suite("Wycheproof")
 struct WycheproofTests {
-    /// A 256-bit key that wraps a 256-bit key, in an otherwise valid token: the only accepted kind.
-    @Test("AES key wrap: only 256-bit keys that were wrapped by this key come out")
+    /// Puts each wrapped key into an otherwise valid token. Only a 256-bit key that a 256-bit key wrapped is accepted.
+    @Test("AES key wrap: only a 256-bit key that this 256-bit key wrapped is accepted")
     func keyWrap() throws {
         var unwrapped = 0
         var refused = 0

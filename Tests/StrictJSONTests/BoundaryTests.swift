@@ -152,7 +152,7 @@ struct FieldTests {
 
     private enum Choice: String { case a, b }
 
-    @Test("a range holds its ends, and no more")
+    @Test("a range includes both ends and nothing beyond")
     func ranges() throws {
         for range: ClosedRange<Int64> in [5...5, 0...5, 5...9] {
             #expect(try fields.optionalInteger("i", in: range) == 5)
@@ -163,7 +163,7 @@ struct FieldTests {
         #expect(try fields.optionalInteger("absent", in: 0...1) == nil)
     }
 
-    @Test("what is asked for is there, or the error names it")
+    @Test("a required member is present, or the error names its path")
     func required() throws {
         #expect(try fields.choice("choice", Choice.self) == .b)
         #expect(throws: JSONError(.wrongType, path: "word")) { try fields.choice("word", Choice.self) }

@@ -41,7 +41,7 @@ extension Heavy {
             let stream = try #require(answer.stream)
             #expect(answer.status == 200 && answer.body.isEmpty)
             let before = residentBytes()
-            // The reader begins only when the server can write no more for a while.
+            // The reader begins only when the server has written nothing for 200 ms.
             var (last, same) = (0, 0)
             while same < 40 {
                 try await Task.sleep(for: .milliseconds(5))

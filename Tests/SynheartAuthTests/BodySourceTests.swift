@@ -195,7 +195,8 @@ extension Heavy {
             let copies = await phone.service.requests.filter { $0.url.hasSuffix(path) }
             #expect(copies.count == 2 && opened.withLock { $0 } == 1)
             #expect(Set(copies.map { $0.headers.values("Content-Digest") }).count == 1)
-            // The copy is checked and can be opened once. Here, its opening fails, because the app's source now gives other bytes.
+            // A copy's body can be opened only once, and its bytes must have the signed digest. The first opening fails, because the app's
+            // source now gives other bytes. The second opening does not reach the app's source.
             let copy = try #require(copies.last?.bodySource)
             #expect(copy.length == 100)
             for _ in 0..<2 {

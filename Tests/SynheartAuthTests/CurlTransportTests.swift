@@ -159,7 +159,8 @@
             let request = TransportRequest(
                 method: "POST", url: "http://127.0.0.1:\(listener.port)/", headers: HeaderFields(),
                 body: [UInt8](repeating: 1, count: 20_000_000))
-            // The reset that follows may reach the client before it has read the answer.
+            // Closing the connection while the request arrives sends a TCP reset. It may reach the client before the client has read the
+            // answer.
             var answers = 0
             for _ in 0..<30 where (try? await CurlTransport().send(request))?.body == Array("hello".utf8) {
                 answers += 1

@@ -2,8 +2,7 @@ import Foundation
 import Testing
 
 /// The samples on the pages of SynheartAuth compile: the Swift samples of a page are also in a file with the page's name, line by
-/// line and in the same order. The file is in `Samples/` here; for pages about Apple's parts, in `Samples/` of
-/// `Checks/apple-stand-ins`.
+/// line and in the same order. The file is in one of `folders`: the second one has the files that need Apple's frameworks.
 @Suite struct DocumentationTests {
     private static let root = URL(filePath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()

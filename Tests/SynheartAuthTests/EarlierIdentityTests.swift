@@ -20,7 +20,7 @@ import Testing
         return (phone, sdk, held)
     }
 
-    /// Signs the user out, and registers the device for the next one.
+    /// Resets the identity, as when the user signs out, and registers the device again.
     private func renew(_ sdk: SynheartAuth) async throws {
         try await sdk.resetDeviceIdentity(appID: Phone.app, reason: .userRequested)
         try await sdk.registerDevice(appID: Phone.app)

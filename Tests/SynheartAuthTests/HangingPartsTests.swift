@@ -62,7 +62,7 @@ struct GatedStorage: RecordStorage {
     private func name() throws -> RecordName { RecordName(try AppID(Phone.app)) }
 
     @Test(
-        "a key creation that hangs is KEYSTORE_ERROR, at once until it returns, and keeps the lock"
+        "a key creation that hangs throws KEYSTORE_ERROR and keeps the lock; until it returns, later calls throw at once"
     )
     func creating() async throws {
         let phone = Phone()
@@ -287,7 +287,7 @@ struct GatedStorage: RecordStorage {
         await phone.service.edit(id) { $0.isKeyExpired = true }
         let send = Task { try await sdk.send(request, appID: Phone.app) }
         try await eventually { await transport.waiting == 1 }
-        // The rotation's exchange has its own deadline of 30 seconds, which must not pass here.
+        // Ends only the wait of the send, whose deadline is 1000 ms. The rotation's exchange has its own deadline of 30 seconds.
         phone.sleeper.expire(.milliseconds(1000))
         let error = await expectError(.networkError) { try await send.value }
         #expect(error?.isRetryable == true)

@@ -132,7 +132,7 @@ import Testing
             send.cancel()
         }
         let result = await send.result
-        // A copy of a cancelled send may still arrive.
+        // A copy of a cancelled send may arrive after this count.
         let executions = server.executions(of: run.id)
         let story = "\(run.id): \(run.method) \(run.plans), keyed: \(run.isKeyed), \(result)"
         if !run.mayRepeat { #expect(executions <= 1, "\(story) was executed \(executions) times") }

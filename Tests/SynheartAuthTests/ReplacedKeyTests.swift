@@ -5,7 +5,8 @@ import Testing
 @testable import SynheartAuth
 
 /// Requests that are signed with a key that a rotation has replaced on the service: the rotation's answer is lost, or the request
-/// arrives after it. The identity is healthy, so no call may ask for a reset, unless the service refuses the current key too.
+/// arrives after the rotation. The identity is healthy, so no call may ask for a reset, unless the service refuses the current key
+/// too.
 @Suite struct ReplacedKeyTests {
     private typealias HeldTransport = CallDeadlineTests.HeldTransport
 

@@ -167,7 +167,7 @@ import Testing
         let registration = Task { try await sdk.registerDevice(appID: Phone.app) }
         for _ in 0..<100 { await Task.yield() }
         lock.release()
-        // The result must not be the identity that the reset ends.
+        // The reset, whose caller was cancelled, still ends the first identity. The registration must return a new one.
         let device = try await registration.value
         #expect(device.status == .registered && device.deviceId != id)
         #expect(try await phone.signAndVerify(sdk).status == 200)

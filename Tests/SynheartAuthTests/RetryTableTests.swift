@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    /// The SDK's own remedy, for the codes whose remedy the document's last column names.
+    /// The arguments repeat what the last column of the error table in `docs/protocol.md` tells a client to do after each of these codes.
     @Test(
         "the SDK's remedy for a refusal is the one in the protocol document",
         arguments: [

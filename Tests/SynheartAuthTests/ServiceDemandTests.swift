@@ -354,13 +354,15 @@ import Testing
         _ = try await sdk.deviceToken(appID: Phone.app)
     }
 
-    @Test("a replacement that never arrived is given up after the longest overlap, and another one follows")
+    @Test(
+        "a rebind whose request never arrived is abandoned after the longest overlap, and the next rotation binds another key"
+    )
     func droppedRebindWithAssertions() async throws {
         let (phone, sdk, _) = try await registered()
         await phone.service.setPolicy { ($0.rebinds, $0.assertionPrefixes) = (true, ["/auth/v1"]) }
         phone.attestation.loseHandles()
         await phone.network.plan(.requestDropped, at: 2)
-        // The service refuses an assertion by the new App Attest key, so it does not know that key.
+        // The service refuses the status request's assertion by the new App Attest key, so the SDK waits for the longest overlap, 1 h.
         let error = await expectError(.rotationFailed) { try await sdk.rotateKey(appID: Phone.app) }
         #expect(error?.recovery == .retry && error?.retryAfter ?? .zero > .seconds(50 * 60))
         phone.clock.advance(.seconds(76 * 60))
@@ -588,7 +590,7 @@ import Testing
     }
 }
 
-/// No lock is held while an operation waits.
+/// The SDK holds no lock while a registration waits before a retry.
 @Suite struct WaitingTests {
     @Test("a registration that waits for its provider holds no lock: a reset goes through and ends it")
     func reset() async throws {

@@ -109,7 +109,7 @@ import Testing
         return phone
     }
 
-    /// Lets background tasks run. It makes far more calls to the storage than a rotation does.
+    /// Gives a background rotation the time to end: calls the storage far more often than a rotation does.
     private func settle(_ sdk: SynheartAuth) async throws {
         for _ in 0..<200 { _ = try await sdk.state(appID: Phone.app) }
     }

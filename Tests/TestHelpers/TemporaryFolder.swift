@@ -1,6 +1,6 @@
 public import Foundation
 
-/// A temporary folder, removed with its owner.
+/// A temporary folder. It is deleted when this object is freed.
 public final class TemporaryFolder: Sendable {
     /// Where the folder is.
     public let url: URL

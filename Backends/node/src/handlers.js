@@ -18,7 +18,7 @@ export function identity(request) {
 /** An Express-style handler. Mount it before every parser of bodies. */
 export function middleware(verifier) {
   return (request, response, next) => {
-    // Outside Express, `next(error)` runs the handler behind this one. So an error of the library's own is a refusal too.
+    // Outside Express, `next(error)` runs the next handler. So the middleware answers an error of this library with a refusal.
     verifyIncoming(verifier, request).catch((error) => verifier.impossible(`an error of the library: ${error?.stack}`)).then((result) => {
       if (result === undefined) return;
       // `next` is called after the `catch`, which must not catch the errors of later handlers.
@@ -63,7 +63,7 @@ async function verifyIncoming(verifier, request) {
 /**
  * The whole body, which is put back for the next reader. Null if it is over the limit, undefined if the client disconnected.
  *
- * The body must be put back before the stream ends. So `complete` tells that the body is whole: a `read` that returns null comes too late.
+ * The body must be put back before the stream ends, and a `read` that returns null ends it. So `complete` tells when the body is whole.
  */
 function read(request, limit) {
   return new Promise((resolve) => {

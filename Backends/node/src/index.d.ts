@@ -17,7 +17,7 @@ export interface Identity {
   readonly keyAgeSeconds: number;
 }
 
-/** A request that may pass. In observe mode it may have no `identity`: `observed` is then the code of the refusal. */
+/** A request that may pass. If only observe mode lets it pass, it has no `identity`, and `observed` is the code that would refuse it. */
 export interface Verification {
   readonly identity: Identity | undefined;
   readonly observed: string | undefined;
@@ -132,7 +132,7 @@ export interface TokenVerifierOptions {
   timeout?: number;
   insecureHTTP?: boolean;
   log?: Log;
-  /** Unix time, and seconds that never run back. For tests. */
+  /** The wall clock (Unix time) and a monotonic clock, both in seconds. For tests. */
   clock?: () => number;
   monotonic?: () => number;
 }

@@ -14,7 +14,7 @@ const AUTHORITY = /^[\x21-\x2b\x2d-\x7e]{1,300}$/;
 const FIELD = /^[\x20-\x7e]{1,1000}$/;
 const SINGLE = ["x-app-id", "x-device-id", "content-digest"];
 const DICTIONARIES = ["signature-input", "signature"];
-/** Used if the service sends no Retry-After. */
+/** The seconds of `Retry-After` if the service sends none. */
 const RETRY_AFTER = 5;
 
 export class Verifier {
@@ -120,7 +120,7 @@ export class Verifier {
         this.#log.warn(`synheart auth: the auth service did not answer: ${error.code ?? error.name}`);
         continue;
       }
-      // No retry after a Retry-After: the phone would wait too long.
+      // If the answer has Retry-After, do not retry: the phone would wait too long.
       if (answer.status < 500 || retryAfter(answer) !== undefined) break;
     }
     return answer;

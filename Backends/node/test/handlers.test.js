@@ -49,7 +49,7 @@ after(() => servers.forEach((server) => server.close().closeAllConnections()));
 
 const signed = (device = randomUUID()) => ({ "X-App-ID": "com.example.app", "X-Device-ID": device });
 
-test("what cannot be meant is refused, and the error does not show the credential", () => {
+test("a wrong option is refused, and the error does not show the credential", () => {
   const good = { service, credential, origin };
   const refuses = (options) => assert.throws(() => new Verifier({ ...good, ...options }), (error) =>
     error instanceof TypeError && !error.message.includes(credential), inspect(options));
@@ -92,7 +92,7 @@ test("peers of trusted proxies", async () => {
   }
 });
 
-test("requests at once do not get the answers of others", async () => {
+test("each concurrent request gets its own answer", async () => {
   const devices = Array.from({ length: 200 }, () => randomUUID());
   const found = await Promise.all(devices.map((device) =>
     verifier.verify({ method: "GET", target: "/", headers: Object.entries(signed(device)), body: new Uint8Array() })));
@@ -139,7 +139,7 @@ test("an error of the library itself is a refusal, not an error that a handler m
   assert.match(errors.join(), /of the library/);
 });
 
-test("the page's sample of tokens refuses a request without one", async () => {
+test("the README's token sample refuses a request without a token", async () => {
   const page = await readFile(new URL("../README.md", import.meta.url), "utf8");
   const [, sample] = /## Device tokens\n\n```js\n(.*?)```/s.exec(page);
   const run = new (async () => {}).constructor("TokenVerifier", "request", sample);

@@ -1,4 +1,4 @@
-// The parts of OkHttp 4 and 5 that the interceptor uses. Classes and methods have the same JVM names.
+// The parts of OkHttp 4 and 5 that the SDK's interceptor uses. Classes and methods have the JVM names that they have in OkHttp.
 package okhttp3
 
 import java.io.IOException
@@ -101,7 +101,7 @@ public open class OkHttpClient internal constructor(private val from: Builder) {
             408 -> response.request.takeIf { from.retriesOnConnectionFailure && prior?.code != 408 && response.header("Retry-After").orZero() == 0 }
             503 -> response.request.takeIf { prior?.code != 503 && response.header("Retry-After") == "0" }
             300, 301, 302, 303, 307, 308 -> response.header("Location")?.takeIf { from.followsRedirects }?.let { place ->
-                // OkHttp keeps the tags and all headers except Authorization.
+                // OkHttp keeps the tags and the headers. For another host, OkHttp removes Authorization, but this stand-in keeps it.
                 val keepsMethod = response.code == 307 || response.code == 308 || response.request.method in setOf("GET", "HEAD", "PROPFIND")
                 response.request.newBuilder().url(HttpUrl(place)).apply { if (!keepsMethod) method("GET", null) }.build()
             }

@@ -1,4 +1,4 @@
-# A running service with an app, four phones, one of them on Android, and an admin credential, for which the environment is set.
+# A running service with an app, four phones (one of them on Android) and an admin credential, which environment variables name.
 synheart-auth apps example > app.json
 synheart-auth apps add --file app.json --config /etc/synheart-auth/synheart-auth.yaml
 sudo systemctl start synheart-auth

@@ -40,7 +40,7 @@ def django_settings():
     def pay(request, id=None):
         return django.http.HttpResponse("pay")
 
-    # Both kinds of patterns, and one that ends with `$`, as in older projects.
+    # Django's two kinds of patterns. Older projects use regular expressions, which end with `$`.
     routes = type("routes", (), {"urlpatterns": [
         django.urls.path("v1/pay", pay), django.urls.path("v1/pay/<id>", pay), django.urls.re_path(r"^v1/pay$", pay)]})
     sys.modules["routes"] = routes

@@ -33,8 +33,8 @@ extension EvidenceFormat {
         let text = String(decoding: object, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
         if let payload = try? JSONValue(parsing: object).object { return Self.inspect(payload: payload) }
         guard let token = try? IntegrityToken(text) else { return nil }
-        // Any base64 text looks like an opaque token. Accept only texts that begin like Google's tokens: with the first field of
-        // a protocol buffer.
+        // Any base64 text looks like an opaque token. Accept only long texts that begin like Google's tokens: with `C`, the base64
+        // of the tag of a protocol buffer's first field.
         if case .opaque = token, !text.hasPrefix("C") || text.utf8.count < 100 { return nil }
         return .object(JSONObject([("token_form", .string(PlayIntegrityFacts.form(token)))]))
     }

@@ -111,7 +111,7 @@ package struct AuthProxy: Sendable {
 
 /// State that a proxy learns after its start.
 final class ProxyState: Sendable {
-    /// The parts that depend on the origin of requests.
+    /// The verifier and the rules for headers. Both depend on the origin of requests.
     struct Judge: Sendable {
         let verifier: RequestVerifier
         let headers: ForwardedHeaders

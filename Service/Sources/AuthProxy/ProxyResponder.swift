@@ -41,7 +41,7 @@ struct ProxyResponder: Sendable {
             let refused = declined.response(isHead: request.method == .head, requestID: line.requestID)
             (line.code, response) = refused
         } catch {
-            // The client is gone, or its body is malformed HTTP, which the HTTP library answers: the connection ends.
+            // The client is gone, or its body is malformed HTTP. The HTTP library answers malformed HTTP and ends the connection.
             line.outcome = .clientGone
             line.reason = "\(type(of: error))"
             metrics.request(.clientGone)

@@ -11,7 +11,8 @@ extension RedisStores {
         public var unusable: Double = 0
         /// The seconds until a request dated now can be judged in every usable partition; nil: it can be judged now.
         public var historyLost: Int64?
-        /// The first two bytes of device ids or challenges, for one usable partition of each server.
+        /// Two bytes for each server. A device id or a challenge that begins with them belongs to a usable partition of this server,
+        /// so a readiness check can reach each server.
         public var parts: [[UInt8]] = []
     }
 

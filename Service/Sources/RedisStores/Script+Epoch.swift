@@ -54,8 +54,8 @@ extension Script {
     /// 8. the latest reading of the server's clock that the node saw and could not record
     /// 9. the id of the claims' history
     /// 10. `1` if an epoch may begin under ARGV 9, otherwise `0`
-    /// 11. the system of the node's PostgreSQL
-    /// 12. its timeline
+    /// 11. the system identifier of the node's PostgreSQL
+    /// 12. the timeline of the node's PostgreSQL
     /// 13. the id that the node replaced by ARGV 9
     /// 14. the time in the negative answer of an earlier call, as a positive number
     ///
@@ -65,8 +65,8 @@ extension Script {
     /// - 0: a new epoch must begin, and ARGV 10 does not allow it
     /// - a positive number: the newest timeline; the node's timeline is older
     /// - a negative number: the negated time of the server's clock. The node's timeline is newer, or older under another id. The
-    ///   node must first make its PostgreSQL name no unclaimed end for `SecondClaim.settling` seconds. Then it calls again within
-    ///   a minute, with this time as ARGV 14.
+    ///   node must first make its PostgreSQL give no unclaimed end for the next `SecondClaim.settling` seconds. Then it calls
+    ///   again within a minute, with this time as ARGV 14.
     static let beginEpoch = Script(
         advance + """
             local e = redis.call('HMGET', KEYS[1], 'id', 'run', 'rep', 'ev', 'at', 'loss', 'keeper', 'sys', 'tl', 'since', 'trail',
@@ -190,9 +190,10 @@ extension Script {
 
     /// Counts a node's rounds at a server.
     ///
-    /// KEYS: the epoch, the node's count. ARGV: the last answer to this node, or 0 and 0. Answers the next count and the server's clock
-    /// in milliseconds. The count is -1 if the server has a smaller count than it had, and the epoch is not a later one. A count
-    /// expires an hour after the node's last round, which is no loss.
+    /// KEYS: the epoch, the node's count. ARGV: the count and the clock in the server's last answer to this node, or 0 and 0.
+    /// Answers the next count and the server's clock in milliseconds. The count is -1 if the server now has a smaller count than in
+    /// the last answer, and no epoch has begun since that answer. A count expires an hour after the node's last round. That is no
+    /// loss.
     static let countRound = Script(
         """
         local clock = redis.call('TIME')
@@ -208,12 +209,15 @@ extension Script {
         return {count + 1, now}
         """)
 
-    /// Records the unclaimed end of an epoch's first losses, unless the epoch has an unclaimed end or another epoch has begun.
+    /// Records an epoch's unclaimed end (`SecondClaim`): the latest date of the requests whose claims Redis lost and PostgreSQL may lack.
+    /// The losses with which the epoch began then refuse no later dates. Does nothing if the epoch has an unclaimed end already,
+    /// or if another epoch or another claims' history has begun.
+    ///
     /// `begun` and `end` contain the id of their epoch, because a node of the previous version that begins an epoch leaves both
     /// unchanged.
     ///
-    /// KEYS: the epoch. ARGV: the epoch's id, the id of the claims' history, the latest date of a lost claim that PostgreSQL may
-    /// lack. Answers the unclaimed end, or an empty text.
+    /// KEYS: the epoch. ARGV: the epoch's id, the id of the claims' history, the unclaimed end. Answers the unclaimed end that the
+    /// epoch now has, or an empty text.
     static let shortenEpoch = Script(
         """
         local e = redis.call('HMGET', KEYS[1], 'id', 'keeper', 'begun', 'end')

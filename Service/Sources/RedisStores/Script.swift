@@ -120,7 +120,7 @@ extension Script {
             return claim(2, tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]))
             """)
 
-    /// Takes a token from the device's bucket if the epoch is still current. Makes the claims if the bucket had one.
+    /// Takes a token from the device's bucket if the epoch is still current. Makes the claims if the bucket had a token.
     ///
     /// KEYS: the epoch, the bucket, the claims, the tag if there is one. ARGV: as for `claim`, then burst and tokens a minute,
     /// and the time as for `take`. Answers as for `claim`, or 1000 plus the seconds to wait.
@@ -135,7 +135,7 @@ extension Script {
     /// Stores the number of an app's live claims on one node, and returns the sum of the other nodes' numbers.
     ///
     /// KEYS: a hash of the app with each node's last number and its time. ARGV: the node, the number, the time as for `take`.
-    /// Answers the sum of the others. A node's number is used until its claims have expired, however far ahead they were dated.
+    /// Answers the sum of the other nodes' numbers. A node's number is used until even claims of requests dated ahead have expired.
     static let exchange = Script(
         time + """
             local now = seconds(ARGV[3])

@@ -75,9 +75,9 @@ public enum StoreConformance {
 
 /// The stores that a check runs on.
 ///
-/// They may contain other data: each check uses its own ids and keys. Some checks change the other data: those of the archives
-/// remove audit events, for example. Nothing else may write to the stores while a check runs. To test one store, start from stores
-/// that pass, and replace the store in question.
+/// They may contain other data: each check uses its own ids and keys. Some checks change the other data: for example, the
+/// checks of the archives remove audit events. Nothing else may write to the stores while a check runs. To test one store, start
+/// from stores that pass, and replace the store in question.
 public struct StoresUnderTest: Sendable {
     /// Challenges.
     public var challenges: any ChallengeStore

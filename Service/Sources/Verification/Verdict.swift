@@ -36,7 +36,7 @@ package struct Verdict: Sendable {
             self.detail = detail
         }
 
-        /// A step of a library's audit. The three libraries use the same words for outcomes.
+        /// A step of an audit. AppAttest, AndroidKeyAttestation and PlayIntegrity use the same words for outcomes.
         init(_ step: some RawRepresentable<String>, _ outcome: some RawRepresentable<String>, _ detail: String?) {
             self.init(step.rawValue, Outcome(rawValue: outcome.rawValue) ?? .failed, detail: detail)
         }
@@ -80,7 +80,7 @@ extension Verdict {
             checks: audit.steps.map { Check($0.step, $0.outcome, $0.detail) })
     }
 
-    /// The result of an audit of a chain. The interface is stable and does not list a missing public key as unchecked.
+    /// The result of an audit of a chain. As the batch interface documents, a missing public key is not listed as unchecked.
     package init(_ audit: KeyAttestationAudit, facts: JSONObject) {
         self.init(
             audit.refusal == nil ? .verified : .refused, code: audit.refusal?.code.rawValue,

@@ -35,9 +35,9 @@ extension VerificationOptions {
         package let description: String
     }
 
-    /// Throws if the roots have no certificate, or if the list of revoked keys or the response keys cannot be used, before the first
-    /// line is read. Lines with an unusable policy result in `could-not-check`, and so do lines of key attestation if a root cannot
-    /// be used.
+    /// Checks the options before the first input line is read. Throws if the roots have no certificate, or if the list of revoked keys
+    /// or the response keys are unusable. An unusable policy does not throw: each line with it gets `could-not-check`. If only some
+    /// roots are unusable, each line with a key attestation gets `could-not-check`.
     package func validate() throws(Problem) {
         _ = try appleVerifiers()
         if let statusList, (try? RevocationStatusList(statusList)) == nil {

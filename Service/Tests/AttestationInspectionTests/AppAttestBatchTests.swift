@@ -116,7 +116,7 @@ import Verification
     }
 
     /// Checks without an input are listed as unchecked even after an earlier check has refused.
-    @Test func `a refusal also lists checks without input as unchecked`() throws {
+    @Test func `a refused attestation still lists the checks that lacked an input as unchecked`() throws {
         var attestation = Self.first("attestation")
         for member in ["app_id", "key_id", "environment", "client_data", "client_data_hash"] {
             attestation[member] = nil
@@ -160,7 +160,7 @@ import Verification
         #expect(try verdict(receipt)["code"] == "RECEIPT_TOO_OLD")
         #expect(try change(receipt, "policy", ["receipt_maximum_age_seconds": 900])["outcome"] == "verified")
 
-        // A line's policy replaces only the members that it names. The operator's other members stay.
+        // The operator's policy overrides the line's. With `linePoliciesWin`, the line's members override the operator's.
         var options = VerificationOptions()
         options.policy = ["ios": ["require_bundle_version": true, "minimum_bundle_version": "2"]]
         var line = Self.first("attestation") { $0["extensions"] == nil || $0["extensions"] == [:] }
@@ -174,19 +174,19 @@ import Verification
         #expect(try verdict(line, options: options)["outcome"] == "verified")
     }
 
-    @Test func `a policy file may be the policy itself`() throws {
+    @Test func `a policy file may have the members of one policy at the top level`() throws {
         var options = VerificationOptions()
         options.policy = ["categories": [4]]
         let line = Self.first("attestation") { $0["extensions"]?.object?["apple_bundle_version_01"] == "1" }
         #expect(try verdict(line, options: options)["code"] == "CATEGORY_NOT_ALLOWED")
-        // A policy without a kind applies to lines of every kind. For this line, members of another kind are unknown.
+        // A policy without a kind applies to lines of every kind. An App Attest line does not know this member of another kind.
         options.policy = ["minimum_security_level": "StrongBox"]
         #expect(try verdict(line, options: options)["code"] == "POLICY_UNREADABLE")
         options.policy = ["key_attestation": ["minimum_security_level": "StrongBox"]]
         #expect(try verdict(line, options: options)["outcome"] == "verified")
     }
 
-    @Test func `another attestation than the one expected is refused`() throws {
+    @Test func `an attestation that differs from the expected values is refused`() throws {
         let line = Self.first("attestation")
         #expect(try change(line, "app_id", "TEAMID1234.com.example.other")["code"]?.string == "APP_ID_NOT_ALLOWED")
         #expect(try change(line, "app_id", "nonsense")["code"]?.string == "APP_ID_NOT_ALLOWED")
@@ -443,7 +443,7 @@ import Verification
     }
 
     /// Elements that Apple adds may repeat a tag, or have no tag.
-    @Test func `inspection names unknown elements once each`() throws {
+    @Test func `inspection gives each unknown element its own name`() throws {
         let now = Date(timeIntervalSince1970: 1_790_000_000)
         let device = AppleDevice(
             system: .iOS("27.0"), app: AppleApp(appID: "TEAMID1234.com.example.app"),

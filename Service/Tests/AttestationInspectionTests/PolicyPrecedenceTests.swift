@@ -353,7 +353,7 @@ struct PolicyPrecedenceTests {
                 try token([("token", opaque), ("recorded_verdict", recorded)]), policy: policy)
             #expect(verdict["outcome"] == "could-not-check")
             #expect(verdict["code"] == "NEEDS_GOOGLE")
-            // If the token itself can be decoded, its content decides.
+            // This token can be decoded, so its own content decides, not `recorded_verdict`.
             #expect(try code(try token([("recorded_verdict", recorded)]), policy: policy) == "NOT_LICENSED")
         }
         // `recorded_verdict` is not part of the format, so any value is ignored.

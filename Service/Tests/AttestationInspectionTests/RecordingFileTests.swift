@@ -8,13 +8,13 @@ import Verification
 
 @testable import AttestationInspection
 
-/// The file of a recorded refusal. Verifying what was read from it gives the same refusal.
+/// A recorded refusal is written to a file. Verifying the evidence that is read from the file gives the same refusal.
 @Suite struct RecordingFiles {
     private static let now = Date(timeIntervalSince1970: 1_790_000_000)
     private static let authority = try? AppleAuthority(from: now - 30 * 86400)
     private static let appID = "TEAMID1234.com.example.app"
 
-    /// A recorded attestation that is refused only for its validation category, with its own roots and policy.
+    /// A recorded attestation that is refused only for its validation category. The recording has its roots and its policy.
     private func evidence(refusal: (code: String, step: String)? = nil) throws -> RecordingFile {
         let authority = try #require(Self.authority)
         let device = AppleDevice(system: .iOS("27.0.1"), app: AppleApp(appID: Self.appID), authority: authority)
@@ -132,8 +132,8 @@ import Verification
             var options = VerificationOptions()
             options.rootsPEM = file.options.rootsPEM
             options.policy = ["ios": ios]
-            // A replay sets this option too: the line has the values that the recorded verification used, so they override the
-            // policy.
+            // `RecordingFile.replay` sets this option too: the line has the values of the recorded verification, so they override
+            // the policy.
             options.linePoliciesWin = true
             return try EvidenceFormat.attestation.verify(JSONFields(.object(line)), options: options).code
         }

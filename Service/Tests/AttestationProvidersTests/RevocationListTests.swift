@@ -70,7 +70,8 @@ import class Bytes.Locked
             let lists = test.lists(limit: 60)
             #expect(await lists.list(from: test.source)?.count == 2)
             #expect(await lists.states().map(\.ageSeconds) == [100])
-            // The 60 pauses of 30 s take 1800 s in total. The list is fetched again after 900 s, and then not for 2000 s.
+            // The 60 pauses of 30 s take 1800 s in total. The first answer is 100 s old and valid for 1000 s, so the list is
+            // fetched again after 900 s. The second answer is valid for 2000 s, so no third fetch follows.
             await lists.run()
             #expect(test.service.received.map { $0["if-none-match"] } == [nil, "\"v1\""])
             #expect(await lists.states().map(\.ageSeconds) == [900])
@@ -100,7 +101,8 @@ import class Bytes.Locked
             test.script.then(.text(200, Self.two), .text(200, text), .text(200, Self.one))
             let lists = test.lists(limit: 121)
             #expect(await lists.list(from: test.source)?.count == 2)
-            // The third answer comes after the back-off. Until then the first list stays in use.
+            // The second answer is bad, so the third fetch waits for the back-off. Until the third answer, the first list stays in
+            // use.
             while !Task.isCancelled, test.service.received.count < 2 {
                 test.clock.advance(60)
                 await lists.refreshAll()

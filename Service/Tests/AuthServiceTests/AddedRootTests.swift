@@ -66,7 +66,7 @@ import Testing
         #expect(device.assurance.app == .appAttest && device.assurance.key == .appVouched)
         #expect(device.assurance.labels.filter { $0.hasPrefix("root:") } == [roots.added[0].label])
         #expect(device.appAttest?.receiptOutcome == "verified")
-        // The receipt is due for a refresh, as under a built-in root.
+        // A refresh of the receipt is scheduled, as under a built-in root.
         #expect(device.appAttest?.refresh.dueAt != nil)
 
         try await world.service.trust(AddedRoots())
@@ -90,7 +90,8 @@ import Testing
     @Test func `a root of receipts vouches for no attestation`() async throws {
         let world = try await Self.production()
         var roots = AddedRoots()
-        // Adds the root of attestations for receipts. The certificate itself does not show which objects Apple signs with it.
+        // Adds the attestation root as a root of receipts. The service accepts this, because the certificate does not show which
+        // objects Apple signs with it.
         try roots.add(
             PEM.encode(Self.apple.get().attestationRoot, label: "CERTIFICATE"), for: .appleReceipts, at: World.start)
         try await world.service.trust(roots)

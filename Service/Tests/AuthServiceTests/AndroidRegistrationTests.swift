@@ -131,7 +131,8 @@ struct AndroidRegistrationTests {
     func strongBox() async throws {
         let world = try await Self.world("key_attestation")
         #expect(try await Self.register(world, Proofs(token: nil, chain: .strongBox)).key == .strongbox)
-        // A leaked TEE key can sign the claim to be a StrongBox, so the level that its certificate states applies.
+        // A leaked TEE key can sign an attestation that claims StrongBox. So the security level in the certificate of the signing
+        // key counts.
         var claimed = KeyAttestationOptions.strongBox
         claimed.certifiedSecurityLevel = 1
         #expect(try await Self.register(world, Proofs(token: nil, chain: claimed)).key == .tee)

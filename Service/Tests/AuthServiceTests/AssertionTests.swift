@@ -62,7 +62,7 @@ struct AssertionTests {
         let id = "0b7c1b1e-5a52-4f3e-9f3a-0d5b7e2c9a11"
         let request = try world.asserting(try world.world.signed(device, pay), &attestKey)
         let (deviceID, app, keyID) = (device.id, device.appID, attestKey.keyID)
-        // Simulates the first call at a moment when it has raised the counter, and has not yet recorded that.
+        // Simulates the first call of this verification: it has raised the counter, and has not yet recorded that it did.
         await world.world.stores.interrupt(.raise) { stores in
             _ = try? stores.raise(.counter(1, ofAppAttestKey: keyID), of: deviceID, app: app)
         }

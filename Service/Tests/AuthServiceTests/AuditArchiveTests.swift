@@ -112,10 +112,10 @@ import Testing
         #expect(try await world.service.auditTrail.verify() == .archiveMissing(1))
     }
 
-    @Test func `events that are archived and removed during a check are no break`() async throws {
+    @Test func `archiving events during a check is not reported as a broken chain`() async throws {
         func link(_ sequence: Int64) -> AuditLink { AuditLink(sequence: sequence, hash: [UInt8(sequence)]) }
-        /// Checks a log that begins at the next of `starts` each time that it is read. Until event 20 is archived, the event after
-        /// the first one is missing.
+        /// Checks a log. Each time that the check reads where the log begins, it gets the next of `starts`. Until event 20 is
+        /// archived, the event after the first event of the log is missing.
         func check(_ starts: [AuditChain.Start]) async throws -> Int64? {
             let rest = Locked(starts[...])
             return try await AuditChain.firstBrokenLink(from: { () async throws(StoreError) in

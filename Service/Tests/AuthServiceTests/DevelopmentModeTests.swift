@@ -100,7 +100,7 @@ struct DevelopmentModeTests {
         #expect(events.first?.detail["address"] == "192.0.2.7")
     }
 
-    @Test("an app has at most 10 such events a minute, however many addresses send them")
+    @Test("one app causes at most 10 development-header events a minute, from any number of addresses")
     func rowsOfOneApp() async throws {
         let world = try await World(Self.production)
         func attempts(_ numbers: Range<Int>, app: String = World.appID) async throws {

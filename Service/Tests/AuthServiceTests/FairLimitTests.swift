@@ -26,7 +26,7 @@ struct FairLimitTests {
         _ = try await world.service.authenticate(request, for: .status)
     }
 
-    @Test("a device that always fails is refused at its address, and neither its neighbours nor it elsewhere")
+    @Test("a device that always fails is refused only at its own address, and its neighbours are accepted")
     func failures() async throws {
         let world = try await World { $0.failedSignatures = Rate(burst: 3, perMinute: 1) }
         let (device, neighbour) = (try await world.device(), try await world.device())

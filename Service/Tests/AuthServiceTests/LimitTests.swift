@@ -61,7 +61,7 @@ struct LimitTests {
         #expect(shares.announcements(now: UnixTime(900)) == [app: 0])
     }
 
-    @Test("the wait of a bucket is for the tokens that are missing, whether it takes them or only asks")
+    @Test("a bucket's wait is the time until it has enough tokens, for a take and for a dry run")
     func waits() {
         let buckets = TokenBuckets<Int>(Rate(burst: 2, perMinute: 6))
         #expect(buckets.waiting(1, now: now) == nil)

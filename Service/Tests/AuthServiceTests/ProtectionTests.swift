@@ -43,7 +43,7 @@ struct ProtectionTests {
         await world.stores.recover()
         world.clock.advance(6)
         _ = try await world.challenge()
-        // The exemption also survives an external change.
+        // The exemption remains when another process has changed an app, so that the record is read again.
         world.service.apps.forget()
         _ = try await world.challenge()
         world.clock.advance(54)

@@ -65,7 +65,8 @@ struct ProtocolVectorTests {
         let names: Keys = try ProtocolVectors.load("keys")
         let keys = Dictionary(
             uniqueKeysWithValues: try names.keys.map { ($0.name, try DevicePublicKey(base64: $0.publicKey)) })
-        // A policy overrides members of the common policy as JSON, because both are parts of an app record.
+        // The policy of a case overrides members of the file's common policy. They are merged as JSON, because both are parts of
+        // an app record.
         let raw = try #require(
             try JSONValue(parsing: ProtocolVectors.bytes("requests"), limits: .init(bytes: 1 << 20)).object)
         let policies = raw["cases"]?.array?.map { $0.object?["policy"]?.object } ?? []

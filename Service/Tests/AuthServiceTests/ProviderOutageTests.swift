@@ -126,11 +126,11 @@ struct ProviderOutageTests {
         #expect(try await world.row(device).status == .pending)
         world.clock.advance(-3 * 86_400)
         await world.service.settlePendingProofs()
-        // The clock fell back, so the service has set its count of rounds back to 0. It also ignores the time of the next retry,
-        // which is three days ahead.
+        // In that round, the proof was not in its last hour, so the service set its count of such rounds back to 0.
         world.clock.advance(3 * 86_400)
         for _ in 0..<Self.lastRounds { await world.service.settlePendingProofs() }
         #expect(try await world.row(device).status == .pending)
+        // The next retry is now three days ahead. The service ignores such a time, because the clock was set back.
         world.clock.advance(-3 * 86_400)
         world.google.comeBack()
         await world.service.settlePendingProofs()

@@ -63,7 +63,7 @@ struct SameKeyAgainTests {
         #expect(try await world.world.audited(.deviceEvidenceReplaced).map { $0.detail["rebound"] } == [false])
     }
 
-    /// Events that prove that the first answer arrived, or that its client gave up.
+    /// Events after which a registration is no retry: a use of the device shows that its client got the answer, or a week has passed.
     enum Use: String, CaseIterable {
         case justVerified, writtenDown, notWritten, asserted, rotated, schemeTwo, weekOld
     }

@@ -250,7 +250,7 @@ struct SchemeOneTests {
         for _ in 0..<3 { try await expect(.invalidSignature) { try await world.status(stranger) } }
         let refusal = try await expect(.rateLimited) { try await world.status(device) }
         #expect(refusal?.retryAfter == 1)
-        // Requests of another service have no client address here, so the limit does not apply to them.
+        // `/verify` knows only the address of the backend that asks, so this limit does not apply to the device's request.
         try await world.verify(device)
         world.clock.advance(1)
         try await world.status(device)

@@ -366,7 +366,7 @@ struct SchemeTwoTests {
         }
         try await expect(.unsupportedSigVersion) { try await status(elsewhere.with { $0.scheme = .two }) }
         try await status(elsewhere)
-        // On loopback scheme 2 is possible, so the floor applies. It also applies to requests to other services.
+        // The device has used scheme 2, which is possible on loopback. So scheme 1 is refused, also in requests to other services.
         try await expect(.unsupportedSigVersion) { try await status(local) }
         try await status(local.with { $0.scheme = .two })
         try await expect(.unsupportedSigVersion) { try await world.verify(device) }

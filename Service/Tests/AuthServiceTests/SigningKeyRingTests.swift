@@ -19,7 +19,7 @@ struct SigningKeyRingTests {
         /// The last time at which each key was the signer.
         var signedAt: [String: UnixTime] = [:]
         var lastSigner: String?
-        /// Whether the next signer may be younger than `publishedAhead`, because the previous signer was revoked.
+        /// Whether the next signer may be younger than `publishedAhead`: the previous one was revoked, or there was none.
         var signerWasRevoked = true
 
         mutating func key(at now: UnixTime) -> StoredSigningKey {

@@ -202,7 +202,7 @@ struct TokenTests {
         let world = try await World(["signature": ["token_audiences": ["com.example.third"]]])
         let device = try await world.device()
         try await world.token(device, audience: "com.example.third")
-        // Two concurrent changes can lead to this state, because the store does not compare the contents of records.
+        // Two concurrent changes can make the audience the id of an app, because the store does not compare the contents of records.
         let other = try await World()
         try await other.add(World.record(["app_id": "com.example.third"]))
         let third = try #require(try await other.stores.app(AppID("com.example.third")))

@@ -60,7 +60,7 @@ import Testing
     }
 
     @Test(arguments: [[], [("confirm", "yes")]])
-    func `changes of different members become one draft for the version of now`(
+    func `changes of different members become one draft for the current version`(
         further: [(String, String)]
     ) async throws {
         let desk = try await Desk()
@@ -83,7 +83,7 @@ import Testing
             try await desk.stores.events(app: nil, device: nil, before: nil, limit: 100)
                 .first { $0.event.code == .appChanged }?.sequence)
         #expect(answer.text.contains("/console/audit?app=\(Desk.app)&amp;before=\(sequence + 1)"))
-        // The draft with both changes is for the current version.
+        // The page has a draft with both changes. Its `tag` is the current version, so the draft can be confirmed.
         let form = Self.fields(answer.text)
         #expect(try await me.submit(Self.change, form + [("confirm", "yes")]).status == 303)
         let record = try await Self.record(desk).record

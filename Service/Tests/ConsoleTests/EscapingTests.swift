@@ -53,7 +53,7 @@ import Testing
             for tag in ["{{{", "{{&", "{{=", "{{%", "{{> *", "{{>*", "{{<*"] {
                 #expect(!text.contains(tag), "\(name) has \(tag)")
             }
-            // An attribute without quotes ends at a space.
+            // Every attribute has its value in quotes. Without them, a text with a space would begin another attribute.
             #expect(text.firstMatch(of: /=\{\{/) == nil, "\(name)")
         }
     }

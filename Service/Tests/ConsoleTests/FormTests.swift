@@ -233,7 +233,7 @@ import Testing
             #expect(!sessions.take(String(number), of: first, in: id))
             if number < 63 { sessions.renewToken(in: id) }
         }
-        // The 64th change is refused: its number is given back, and the first token, which is in its page, stays valid.
+        // The 64th change is refused, so the service gives its number back. Only 63 numbers are used, so the token stays valid.
         sessions.giveBack("63", in: id)
         sessions.renewToken(in: id)
         #expect(sessions.take("63", of: first, in: id))

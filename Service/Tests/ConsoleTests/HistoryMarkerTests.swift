@@ -19,7 +19,7 @@ extension MemoryStores {
 @Suite struct HistoryMarkerTests {
     private static let path = "/console/history?period=hour"
 
-    /// Adds a count one minute old, so that there is a chart.
+    /// Adds a count, by default one minute old, so that there is a chart.
     private static func count(_ desk: Desk, ago seconds: Int64 = 60) async throws {
         let verdict = CountedVerdict(
             appID: try AppID(Desk.app), kind: .verification, platform: .ios, code: "verified", scheme: .one,

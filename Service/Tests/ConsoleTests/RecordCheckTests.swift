@@ -136,7 +136,8 @@ import Testing
             }
             let answer = await browser.post(Self.path, json.all)
             #expect(answer.status == 429 && FormFields(answer.text)["record"] == json["record"])
-            // The form that resolves a conflict does not come back, because its choices are not part of the draft yet.
+            // The answer to the form that resolves a conflict has no draft, because the choices in the form are not part of the
+            // draft yet.
             let choice = await browser.post(Self.path, json.all + [("merge", "yes")])
             #expect(choice.status == 429 && !choice.text.contains("name=\"record\""))
             // The token is still checked.

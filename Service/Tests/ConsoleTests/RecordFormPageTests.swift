@@ -228,7 +228,7 @@ import Testing
         #expect(missing.status == 400 && missing.text.contains("href=\"#member.ios.app_ids\""))
     }
 
-    @Test func `a conflict leads back to the fields, for the record of now`() async throws {
+    @Test func `after a conflict the form shows its fields again, for the current record`() async throws {
         let desk = try await Desk()
         let browser = try await desk.signedIn(.admin)
         var (mine, theirs) = (try await Self.form(browser), try await Self.form(browser))

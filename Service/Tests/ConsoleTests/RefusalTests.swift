@@ -18,7 +18,7 @@ import Verification
     private static let authority = try? AppleAuthority(from: now - 30 * 86400)
     private static let appID = "TEAMID1234.com.example.app"
 
-    /// A recorded attestation that is refused only for its validation category, with its own roots and policy.
+    /// A recorded attestation that is refused only for its validation category. The recording has its roots and its policy.
     private static func evidence() throws -> RecordingFile {
         let authority = try #require(authority)
         let device = AppleDevice(system: .iOS("27.0.1"), app: AppleApp(appID: appID), authority: authority)

@@ -131,7 +131,7 @@ import Testing
     }
 
     @Test(arguments: ["{", "[]", "{\"client_email\": 1}", "7"])
-    func `a service account that is none is refused`(text: String) async throws {
+    func `text that is not a service account is refused`(text: String) async throws {
         let browser = try await Desk().signedIn(.admin)
         let page = try await Self.go(to: .android, browser)
         let (step, hidden) = try Self.form(page)
@@ -140,7 +140,7 @@ import Testing
         #expect(answer.status == 400 && answer.text.contains("Service account"))
     }
 
-    @Test func `going back keeps the answers, and checks none`() async throws {
+    @Test func `going back keeps the answers without checking them`() async throws {
         let browser = try await Desk().signedIn(.admin)
         let (step, hidden) = try Self.form(try await Self.go(to: .android, browser))
         let page = try await browser.submit(
@@ -190,7 +190,7 @@ import Testing
             let answer = try await browser.submit(
                 Self.path, hidden + fields + [("step", step.rawValue), ("go", go)])
             #expect(answer.status == (go == "next" ? 400 : 200))
-            // The marked fields differ, so their tags are not compared.
+            // The page marks the fields with an error. These depend on the text, so the tags of fields are not compared.
             return Markup.tags(answer.text).filter { tag in
                 !["input", "textarea", "select"].contains { tag.hasPrefix($0) }
             }

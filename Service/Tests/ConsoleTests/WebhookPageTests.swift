@@ -68,7 +68,7 @@ import Testing
         [("url", url), ("app", "com.example.unknown")], [("url", url), ("app", "")], [("url", url), ("event", "x")],
         [("url", url), ("url", url)],
     ])
-    func `a webhook that cannot be is refused and shows no secret`(fields: [(String, String)]) async throws {
+    func `an invalid webhook is refused, and no secret is shown`(fields: [(String, String)]) async throws {
         let desk = try await Desk()
         let answer = try await (try await desk.signedIn(.admin)).submit(Self.creation, fields)
         #expect(answer.status == 400 && answer.text.contains("role=\"alert\"") && !answer.text.contains("whsec_"))
@@ -118,7 +118,7 @@ import Testing
         #expect(page.contains("in 23 hours") && page.contains("within 15 minutes"))
     }
 
-    @Test func `its page has its last deliveries with their answers, newest first`() async throws {
+    @Test func `a webhook's page lists its last deliveries with their answers, newest first`() async throws {
         let desk = try await Desk()
         let webhook = try await Self.webhook(desk)
         let path = "/console/access/webhooks/\(webhook.id)"

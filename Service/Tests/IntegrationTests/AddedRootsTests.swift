@@ -85,7 +85,6 @@ import Testing
         #expect(await count("key_attestation", service) ?? 0 >= 1)
         #expect(logged().contains("an attestation leads to an unknown root"))
 
-        // A file without a root changes nothing.
         let apple = try AuthorityFile.load(folder.path("vendor.pem"))
         let google = try AuthorityFile.google(folder.path("vendor.google.json"))
         let end = try #require(apple.rootsPEM.range(of: "-----END CERTIFICATE-----\n")?.upperBound)
@@ -94,6 +93,7 @@ import Testing
             try write(String(apple.rootsPEM[end...]), "receipts.pem"),
             try write(try google.rootsPEM(), "google.pem"), try write("none", "broken.pem"),
         ]
+        // A file without a root changes nothing.
         try await reload("providers: {apple_roots: \(files[3])}", until: "nothing changed")
         #expect(logged().contains("providers.apple_roots"))
         #expect(try await register("ios", "still refused", at: service) == 1)

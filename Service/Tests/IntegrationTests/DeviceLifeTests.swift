@@ -183,7 +183,7 @@ import Testing
         #expect(registered.status == 0, "\(registered.errors)")
         let status = try JSONValue(parsing: try await Binary.run(["device", "status"] + arguments).output)
         #expect(status.object?["platform"] == "android")
-        // The example's record names no status list, and without one a chain does not raise the assurance.
+        // The example's record names no status list. Without a status list, a certificate chain does not raise the assurance.
         #expect(status.object?["assurance"]?.object?["key"] == "app-vouched")
         #expect(status.object?["assurance"]?.object?["labels"] == ["MEETS_DEVICE_INTEGRITY"])
     }

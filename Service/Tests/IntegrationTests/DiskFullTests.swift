@@ -17,7 +17,8 @@ import Testing
         #expect(await WireConnection.exchange(port: service.operationsPort, probe)?.status == 200)
 
         try disk.fill()
-        // The journal preallocated room for claims. The database needs new space at once.
+        // The journal has preallocated space for claims, so some requests may still be accepted. The revocation fails, because the
+        // database needs new space at once.
         for _ in 0..<200 {
             let request = try device.request(.status)
             let answer = try #require(await WireConnection.exchange(port: service.port, request))

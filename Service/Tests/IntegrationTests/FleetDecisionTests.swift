@@ -46,8 +46,8 @@ import Testing
         }
         #expect(ids.count == 4)
 
-        // Through the service, a query selects half of the fleet. A dry run comes first. The run then changes exactly the devices
-        // that the dry run counted.
+        // The command uses the admin API, and a query selects half of the fleet. A dry run comes first. The run then changes exactly
+        // the devices that the dry run counted.
         let viewer = try await remote(service, "viewer")
         let operators = try await remote(service, "operator")
         let resume = folder.path("run")
@@ -69,7 +69,7 @@ import Testing
             ["devices", "reject", "--app", Self.app, "--where", "platform=android", "--resume", resume], operators)
         #expect(other.status == 2 && other.errors.contains("of another run"), "\(other.errors)")
 
-        // On the database, a file names all devices.
+        // The command now opens the database itself, and takes the ids of all devices from a file.
         let file = try write("# of the incident\n" + ids.joined(separator: "\n") + "\n\n", to: "ids")
         let all = try await run(revoke + ["--from", file, "--json"] + database)
         #expect(all.status == 0, "\(all.errors)")

@@ -60,7 +60,7 @@ import Testing
     @Test(
         .enabled(if: canTrace, "scripts/prepare strace, and the right to trace"),
         arguments: ["write", "fsync", "rename"])
-    func `without hard links is there as a whole or not at all when the process is killed`(
+    func `without hard links, a killed process leaves a whole key file or none`(
         _ call: String
     ) async throws {
         let killed = try await addWithoutLinks(
@@ -78,7 +78,8 @@ import Testing
         let lists = [old + Data(repeating: 7, count: 32).base64EncodedString() + "\n", old]
         let sealed = try sealedRecords()
         let results = try await withThrowingTaskGroup(of: [Binary.Result].self) { group in
-            // Only one of these commands stores a sealed value: of two concurrent rotations, one may be refused.
+            // Of these commands, only the rotation stores a sealed value. It runs once, because one of two concurrent rotations may
+            // be refused.
             for sealing in [["signing-keys", "rotate"], ["devices", "list"], ["credentials", "list"]] {
                 group.addTask {
                     var results: [Binary.Result] = []

@@ -26,7 +26,8 @@ import Testing
         #expect(world.service.stop() == 0)
     }
 
-    // A chain contains the challenge that its key was created with. The service refuses the chain with another challenge.
+    // A key attestation chain names the challenge with which the key was created. The service refuses the chain with any other
+    // challenge. So the launch after a kill must create a new key, or send the key without its chain.
     @Test(arguments: ["play_integrity", "both"])
     func `an Android phone whose hardware attests the key registers too`(proof: String) async throws {
         let world = try await World(folder, .android(proof: proof))

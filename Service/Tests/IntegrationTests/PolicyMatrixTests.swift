@@ -330,7 +330,7 @@ private final class Life: Sendable {
     private func call(_ method: String, _ path: String) async throws -> Int {
         let request = TransportRequest(
             method: method, url: "https://api.test\(path)", headers: HeaderFields(), body: method == "POST" ? [1] : [])
-        // On a busy machine the disk may be too slow for a claim. The SDK repeats no write, so the app does.
+        // On a busy machine the disk may be too slow for a claim. The SDK returns the answer 503, and the app sends the request again.
         for _ in 0..<3 {
             let status = try await sdk.send(request, appID: app).status
             if status != 503 { return status }
@@ -475,8 +475,8 @@ private struct ClockSleeper: Sleeper {
     }
 }
 
-/// Sends requests for the auth service unchanged. For a request for `api.test`, acts as that service: asks `/verify`, and returns
-/// the answer.
+/// Sends requests to the auth service unchanged. Answers requests to `api.test` as the service of that name would: asks the auth
+/// service's `/verify`, and returns its answer.
 private final class MatrixTransport: HTTPTransport {
     private let base = DefaultTransport()
     private let port: Int

@@ -84,7 +84,7 @@ import Testing
             #expect(try await service.send(request).status == 200)
             return request
         }
-        // The three rounds take 897 s. The request is fresh for 300 s ahead and 600 s past.
+        // The request is fresh for 900 s: from 300 s before its date to 600 s after it. The three rounds take 897 s.
         for _ in 0..<3 {
             try await running { service in
                 try await expectRefused(request, by: service)
@@ -117,7 +117,7 @@ import Testing
             let device = try await service.device()
             let request = try device.request("GET", Route.status.rawValue, at: clock.now)
             #expect(try await service.send(request).status == 200)
-            // The step may outlast the first claim. The second request may then purge it.
+            // The step may be longer than the life of the claim of `request`. Then the claim of `later` may purge it.
             clock.move(step)
             let later = try device.request("GET", Route.status.rawValue, at: clock.now)
             #expect(try await service.send(later).status == 200)

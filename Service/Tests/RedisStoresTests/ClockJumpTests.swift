@@ -7,7 +7,7 @@ import Testing
 
 @Suite("A clock of Redis that jumps ahead and comes back", .enabled(if: ShiftedClock.isHere))
 struct ClockJumpTests {
-    /// Longer than a claim lives in Redis.
+    /// Seconds. Redis keeps the claim of a request dated now for less time.
     private static let jump = 900
 
     /// Waits until Redis has removed every claim: its clock is past their expiry.
@@ -31,7 +31,7 @@ struct ClockJumpTests {
         await stores.close()
     }
 
-    @Test func `the clock of the node jumps with it: what Redis forgot counts as lost`() async throws {
+    @Test func `if the node's clock jumps with Redis's, claims that Redis removed are treated as lost`() async throws {
         let (clock, clockOfNode) = (try ShiftedClock(), MovableClock())
         let server = try await RedisServer.start(environment: clock.environment)
         let stores = try await RedisStores.forTest(server.url, clock: clockOfNode)

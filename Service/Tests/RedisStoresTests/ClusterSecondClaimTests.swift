@@ -49,7 +49,7 @@ struct ClusterSecondClaimTests {
         let id = keeper.id
         try await server.command("FLUSHALL")
 
-        // As long as PostgreSQL gives no unclaimed end, the whole interval is refused.
+        // As long as PostgreSQL gives no unclaimed end, a node refuses the whole interval of the loss.
         for request in near + far {
             try await eventually("the loss is found") { await wait(request, on: nodes[0]) ?? 0 > 20 }
             #expect(try await server.command("HGET", key(of: request, on: nodes[0]), "end") == .null)
@@ -88,7 +88,7 @@ struct ClusterSecondClaimTests {
     @Test func `a promoted replica refuses the dates to the unclaimed end`() async throws {
         let (deployment, keeper) = (try await ClusterTests.Deployment(replicas: 1), SampleKeeper())
         let (victim, now) = (deployment.nodes[0], SystemClock().now)
-        // The unclaimed end must be earlier than the end of the whole interval.
+        // The refused interval ends at least 65 s after `now`. An unclaimed end that is not earlier would not shorten it.
         keeper.settle(reading: now, unclaimedEnd: now + 60)
         let node = try await stores(deployment, keeper)
         let near = try requests(of: victim, at: now + 3, on: node)
@@ -158,11 +158,11 @@ struct ClusterPartTests {
         return (table, round)
     }
 
-    @Test func `a claim's reading is from before the round of its route, whatever this node read since`() throws {
+    @Test func `a claim uses the reading from before the round that confirmed its route`() throws {
         var (table, round) = try Self.round([Self.epoch(""), Self.epoch("")], Self.history(1000))
         _ = table.publish(round, leaseEnd: Self.now + .seconds(5))
         #expect(try table.route(1, Self.history(1004), at: Self.now).reading == UnixTime(1000))
-        // The next round extends the lease before the round has ended, so the route keeps the earlier reading.
+        // The next round extends the lease when it checks the server, before `publish`. So the route keeps the earlier reading.
         _ = try table.checked(
             Self.sessions[1], .fake(), wasWatched: true, named: nil, at: UnixTime(1000),
             leaseEnd: Self.now + .seconds(9))
@@ -172,8 +172,7 @@ struct ClusterPartTests {
         #expect(try table.route(1, Self.history(1008), at: Self.now + .seconds(8)).reading == UnixTime(1005))
     }
 
-    @Test
-    func `only a Cluster's partitions that refuse requests dated now are shortened, in an epoch from an earlier round`()
+    @Test func `an unclaimed end is requested only where requests dated now are refused, in an earlier round's epoch`()
         throws
     {
         func parts(_ epochs: [Epoch?], at now: Int64 = 1000) throws -> [Int] {

@@ -115,7 +115,7 @@ struct HistoryLossTests {
 
     @Test func `a server that might have evicted is a loss, although its statistics were reset`() async throws {
         try await expectLoss { server in
-            // Another node sees the policy, so that the reset comes after a round.
+            // Waits until another node refuses claims, so that a round of checks has seen the policy before the statistics are reset.
             let witness = try await RedisStores.forTest(server.url)
             try await server.command("CONFIG", "SET", "maxmemory", "100mb")
             try await server.command("CONFIG", "SET", "maxmemory-policy", "volatile-lru")

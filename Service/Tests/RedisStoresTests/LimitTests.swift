@@ -22,7 +22,7 @@ struct LimitTests {
 
     private let address = SharedBucket.enrolment(ClientAddress("192.0.2.1"))
 
-    @Test func `the wait of a bucket is for the tokens that are missing, whether it takes them or only asks`()
+    @Test func `a bucket's wait is the time until it has enough tokens, for a take and for a dry run`()
         async throws
     {
         let bench = try await Bench()

@@ -140,7 +140,7 @@ struct RoutingTableTests {
         #expect(throws: StoreError.self) { try table.importing(Self.second, at: Self.now) }
     }
 
-    /// A server's report at a check, and whether its session, with the ids `run` and `rep`, is kept.
+    /// A server's ids, whether its session (`run`, `rep`) had a lease, the run id that the authority names, whether the session is kept.
     @Test(arguments: [
         ("run", "rep", "0000", true, nil, true), ("run", "rep", "abcd", true, "run", true),
         // The authority names another process.
@@ -391,7 +391,7 @@ struct RoutingTableTests {
         #expect(clocks.unrecorded(0) == UnixTime(1100))
         clocks.recorded(UnixTime(1100), in: 0)
         #expect(clocks.unrecorded(0) == nil && clocks.unrecorded(2) == UnixTime(1100))
-        // Recording is due again until all partitions have the reading, and then after a pause.
+        // Each reading must be recorded until all partitions have one. After that, the next record is due after a pause of 10 s.
         #expect(try read(1101, after: 2))
         #expect(clocks.unrecorded(2) == UnixTime(1101))
         clocks.recordedAll(of: Self.first, at: Self.now + .seconds(2))

@@ -18,7 +18,7 @@ struct SecondClaimModelTests {
 
     private struct Redis {
         var epoch = Epoch(id: "0", losses: [])
-        /// The id of the history, and whether the epoch is that of the server's data.
+        /// The id of the history. `isCurrent` is false from a loss of Redis's data until the next epoch begins.
         var (history, isCurrent) = (0, true)
         var losses: [Int64] = []
         var claims: Set<Int> = []

@@ -161,7 +161,8 @@ struct UnclaimedEndTests {
         #expect(wait(shortened, 9280) == 726)
         #expect(wait(shortened, 10_005) == 1)
         #expect(wait(shortened, 10_006, window: 300) == nil)
-        // The interval ends 65 s plus the widest window after the reading.
+        // With the widest future window (300 s), the interval of the loss ends 365 s after the reading: the clocks of two nodes may
+        // differ by 60 s, and a lease lasts 5 s.
         for (date, isLookedUp) in [(10_005, false), (10_006, true), (10_365, true), (10_366, false)] as [(Int64, Bool)]
         {
             #expect(shortened?.lookedUp.contains(UnixTime(date)) == isLookedUp)

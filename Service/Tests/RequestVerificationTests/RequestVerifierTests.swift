@@ -183,7 +183,7 @@ import class Bytes.Locked
         #expect(question.identityAudience == "https://llm.example.com")
     }
 
-    @Test("requests at once do not get the answers of others")
+    @Test("each concurrent request gets its own answer")
     func concurrency() async throws {
         let verifier = try verifier(good) { request in
             let question = try VerifyRequest(parsing: request.body ?? [])

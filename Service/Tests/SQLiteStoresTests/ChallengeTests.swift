@@ -61,7 +61,7 @@ struct ChallengeTests {
             // Each source has one challenge, so any of them may be evicted.
             (["a1", "b2", "c3", "d4", "e5"], nil),
         ] as [([String], [UInt8]?)])
-    func `each challenge beyond the bound evicts the oldest of the source that is the busiest then`(
+    func `a challenge beyond the bound evicts the oldest challenge of the busiest source`(
         _ steps: [String], _ expected: [UInt8]?
     ) throws {
         let left = try left(steps)

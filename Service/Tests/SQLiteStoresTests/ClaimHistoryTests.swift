@@ -14,7 +14,9 @@ struct ClaimHistoryTests {
 
     init() throws { bench = try JournalBench() }
 
-    @Test func `after a loss of power requests up to five seconds later are refused, for so long`() async throws {
+    @Test func `after a loss of power, requests dated up to 5 s later are refused until that time has passed`()
+        async throws
+    {
         await (try bench.open()).abandon()
         let journal = try bench.open(at: start + 10, boot: "second boot")
         #expect(

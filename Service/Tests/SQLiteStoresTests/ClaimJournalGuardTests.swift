@@ -171,7 +171,7 @@ struct ClaimJournalGuardTests {
         #expect(try await second.claim(ofSecond, at: start + 121) == .claimed)
         let note = second.note
         await second.close()
-        // The first journal is back in its place, but it lacks the claims of the second one. The next start detects that.
+        // The first journal is back in its place, but lacks the second one's claims. It makes no claims, and the next start finds the loss.
         try FileManager.default.removeItem(atPath: bench.path)
         try FileManager.default.moveItem(atPath: away, toPath: bench.path)
         monotonic.withLock { $0 += 1 }

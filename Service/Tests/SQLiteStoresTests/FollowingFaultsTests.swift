@@ -80,9 +80,9 @@ struct FollowingFaultsTests {
         await journal.close()
     }
 
-    /// The clock was ahead by 700 s when the loss was found, and perhaps long before that.
+    /// The clock was 700 s ahead when the journal found the loss, and may have been ahead for a long time.
     @Test(arguments: [true, false])
-    func `after a loss of everything at a wrong reading, a fall of the clock opens no date`(
+    func `after a loss while the clock is ahead, a fall of the clock makes no old request acceptable`(
         _ hasNote: Bool
     ) async throws {
         var journal = try bench.open()

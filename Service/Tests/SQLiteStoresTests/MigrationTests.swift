@@ -110,15 +110,15 @@ struct MigrationTests {
         await again.close()
     }
 
-    @Test func `minutes and joined hours of an older version are in the slots of every step`() async throws {
+    @Test func `counts by minute and by hour of an older version are added to the slots of every step`() async throws {
         let folder = try TemporaryFolder()
         await (try SQLiteStores.open(folder)).close()
         let day = UnixTime(1_780_272_000)
         let queue = try DatabaseQueue(path: folder.database)
         try await queue.write { database in
             try database.execute(sql: "DELETE FROM grdb_migrations WHERE identifier = '11'")
-            // An older version merged the minutes of the day before into hours. Two minutes are not merged yet: one in the second
-            // hour, and one in the third.
+            // An older version merged old minutes into hours: here the last hour before `day`, and the second hour of `day`. Two minutes
+            // are not merged yet: one in the second hour, and one in the third.
             for (step, at, count) in [(3600, -3600, 1), (3600, 3600, 2), (60, 7140, 4), (60, 7200, 8)]
                 as [(Int64, Int64, Int64)]
             {

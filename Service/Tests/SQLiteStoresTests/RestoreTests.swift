@@ -164,7 +164,9 @@ import Testing
 
     /// The clock of the new machine is behind, and is set right while the service runs, or while it is down.
     @Test(arguments: [false, true])
-    func `a clock that steps ahead soon after a restore loses the present too`(_ restarts: Bool) async throws {
+    func `if the clock steps ahead soon after a restore, requests dated now are refused too`(
+        _ restarts: Bool
+    ) async throws {
         let stores = try await filled()
         try await restore(stores, to: restored)
         await stores.close()

@@ -38,8 +38,8 @@ struct FaultyStoresTests {
     }
 
     @Test(arguments: [
-        (MemoryStores.Call.insertApp, "A change of an app that is refused has no event"),
-        (.saveApp, "A change of an app that is refused has no event"),
+        (MemoryStores.Call.insertApp, "A refused change of an app appends no audit event"),
+        (.saveApp, "A refused change of an app appends no audit event"),
         (.insertDevice, "An insertion that is refused has no event"),
         (.save, "A change of a device that is refused has no event"),
         (.recordReceipt, "A newer receipt of the same attested key is not overwritten"),

@@ -19,7 +19,7 @@ struct DERFields {
         rest.first?.tag == tag ? rest.popFirst() : nil
     }
 
-    /// Notes further elements, which a later version of the schema may add, as a quirk.
+    /// Notes a quirk if elements are left: a later version of the schema may have added them.
     func skipRest(of name: String, noting noted: inout QuirkCollector) {
         if !rest.isEmpty { noted.note("unknown-element:\(name)") }
     }

@@ -40,8 +40,8 @@ enum GoogleRoots {
                 """),
     ]
 
-    /// Roots of keys made in software. Their private keys are public, in Android's sources, so anyone can sign with
-    /// them.
+    /// The roots for keys that Android makes in software. The private keys of these roots are public: they are in Android's
+    /// sources, so anyone can sign with them.
     static let software = [
         Root(
             "google-software-ec",

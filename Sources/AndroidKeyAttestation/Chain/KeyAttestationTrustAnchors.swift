@@ -4,8 +4,8 @@ internal import LenientDER
 
 /// The keys that chains must end in.
 ///
-/// Keys are pinned rather than certificates, as in Google's verifier: four certificates have the RSA key, and devices still send
-/// the first one, which has expired ([Verify hardware-backed key
+/// Keys are pinned rather than certificates, as in Google's verifier. Google issued four root certificates for its RSA key, and
+/// devices still send the oldest of the four, which has expired ([Verify hardware-backed key
 /// pairs](https://developer.android.com/privacy-and-security/security-key-attestation)).
 public struct KeyAttestationTrustAnchors: Sendable {
     /// One trusted key.

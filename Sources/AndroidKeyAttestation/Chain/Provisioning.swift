@@ -47,9 +47,9 @@ public struct ProvisioningInfo: Sendable, Hashable {
         self.map = map
     }
 
-    /// Every entry, unknown ones included. Keys are texts or decimal numbers. Bytes are lower-case hexadecimal. The CBOR
-    /// encoding in hexadecimal replaces floats, tagged values and integers beyond 64 bits, and keys of another type or
-    /// already used.
+    /// Every entry, unknown ones included. Keys are texts or decimal numbers. Bytes are lower-case hexadecimal. Other items are
+    /// written as their CBOR encoding in hexadecimal: floats, tagged values, integers beyond 64 bits, keys of another type, and
+    /// keys whose name is already used.
     public var json: JSONObject { map.json }
 }
 

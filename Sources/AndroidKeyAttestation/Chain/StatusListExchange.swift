@@ -46,7 +46,8 @@ public struct StatusListAnswer: Sendable {
     /// the server gives no age.
     public let age: Int64
     /// Seconds until the list should be fetched again: `max-age` minus `age` (RFC 9111 section 4.2), at least 5 minutes, at most
-    /// a day. Without a `max-age` from the server, an hour is used; with `no-store` or `no-cache`, 0.
+    /// a day. If the server sends no `max-age`, it counts as an hour. If the server sends `no-store` or `no-cache`, `max-age`
+    /// counts as 0, so the result is 5 minutes.
     public let freshFor: Int64
 
     private static let freshLimits: ClosedRange<Int64> = 300...86_400

@@ -2,8 +2,8 @@ internal import LenientDER
 
 /// The content of the attestation extension, 1.3.6.1.4.1.11129.2.1.17: the device's statement about a key.
 ///
-/// A parsed description is only as trustworthy as its chain. Checks of key and device use `hardwareEnforced`. Only Android
-/// asserts `softwareEnforced`, which is the only source about the application.
+/// A parsed description is only as trustworthy as its chain. Checks of key and device use `hardwareEnforced`. Android asserts
+/// `softwareEnforced`, and the hardware does not. Only `softwareEnforced` names the application.
 public struct KeyDescription: Sendable, Hashable {
     /// The version of the schema, from 1. A description of a version above 500 is parsed as if it were 500, and noted as a quirk.
     public let attestationVersion: Int64

@@ -8,7 +8,7 @@ public struct RootOfTrust: Sendable, Hashable {
     public let isDeviceLocked: Bool
     /// The result of the verified boot.
     public let verifiedBootState: VerifiedBootState
-    /// A digest of everything that was verified, since version 3; nil if absent.
+    /// A digest of everything that verified boot checked, since attestation version 3; nil if absent.
     public let verifiedBootHash: [UInt8]?
 
     init(_ node: DERNode, noting noted: inout QuirkCollector) throws(DERError) {

@@ -1,7 +1,7 @@
 /// The requirements for a key and the device that holds it. A member that is nil is not checked.
 ///
-/// The properties of key and device are read from `hardwareEnforced`. The application is read from `softwareEnforced`, which only
-/// Android asserts.
+/// The properties of key and device are read from `hardwareEnforced`. The application is read from `softwareEnforced`, which
+/// Android asserts and the hardware does not.
 public struct KeyAttestationPolicy: Sendable, Hashable {
     /// The rule for the validity dates of certificates.
     public enum Dates: String, Sendable, CaseIterable {
@@ -19,8 +19,8 @@ public struct KeyAttestationPolicy: Sendable, Hashable {
         /// Purposes that the key may have. A key with any other purpose is refused.
         public var allowed: Set<Int64>
 
-        /// A key that signs, and may verify, but has no other purpose. A key with `ATTEST_KEY` could attest other keys,
-        /// and one that decrypts could be used to sign.
+        /// A key that signs, and may verify, but has no other purpose. A key with `ATTEST_KEY` could attest other keys. An RSA
+        /// key with `DECRYPT` could make signatures by decryption without padding.
         public static let signing = Purposes(required: [2], allowed: [2, 3])
 
         /// Purposes by their numbers.
@@ -30,13 +30,13 @@ public struct KeyAttestationPolicy: Sendable, Hashable {
         }
     }
 
-    /// The lowest security level of attestation and key. If it is `strongBox`, the certificate of the attestation key must
+    /// The lowest accepted security level of attestation and key. If it is `strongBox`, the certificate of the attestation key must
     /// also name StrongBox.
     public var minimumSecurityLevel: SecurityLevel?
     /// Whether attestation and key must have the same level.
     public var requiresEqualLevels = true
-    /// Whether each certificate's issuer must be the subject of the next. Three genuine models fail this, and
-    /// Google's own verifier refuses them.
+    /// Whether each certificate's issuer must be the subject of the next. The chains of three genuine device models do
+    /// not fulfill this. Google's verifier refuses these chains too.
     public var requiresChainedNames = true
     /// The boot states that are accepted. All but `unverified` require a locked boot loader. `unverified` means an
     /// unlocked boot loader, so listing it accepts unlocked devices.
@@ -73,9 +73,9 @@ public struct KeyAttestationPolicy: Sendable, Hashable {
 
     private init() {}
 
-    /// The default policy of an audit: a key generated in hardware, boot state `Verified`, boot loader locked. It
-    /// does not check the application, the purposes and algorithm of the key, patch levels, or the names and dates of
-    /// certificates.
+    /// The default policy of an audit: a key generated in hardware, attestation and key of the same security level, boot
+    /// state `Verified`, boot loader locked. It does not check the application, the purposes and algorithm of the key, patch
+    /// levels, or the names and dates of certificates.
     public static let audit: KeyAttestationPolicy = {
         var policy = KeyAttestationPolicy()
         policy.minimumSecurityLevel = .trustedEnvironment

@@ -2,7 +2,7 @@ internal import Bytes
 public import Crypto
 public import Foundation
 
-/// The result of each verification step for a chain. A verification only accepts or refuses.
+/// The result of each verification step for a chain. A verification, in contrast, only accepts or refuses the chain.
 ///
 /// The audit runs the verifier's steps in the same order. It accepts nothing: a step whose expected value is missing is
 /// skipped and listed in ``unchecked``. Never register a key because of an audit.
@@ -11,9 +11,8 @@ public struct KeyAttestationAudit: Sendable {
     public let chain: KeyAttestationChain?
     /// The results of the steps; nil if the chain is refused.
     public let findings: Findings?
-    /// The steps in the order in which they were made. After a step that fails, no other is made. A step that could be made
-    /// only in part is listed twice: as unchecked, and with its outcome. A step that the policy does not require is
-    /// unchecked.
+    /// The steps in the order in which they ran. No step runs after a step that fails. A step that could run only in part is
+    /// listed twice: as unchecked, and with its outcome. A step that the policy does not require is unchecked.
     public let steps: [KeyAttestationAuditStep]
     /// The steps for which an expected value, the status list or the accepted packages are missing, whether they were reached or
     /// not. Dates and patch levels are listed only if the policy requires them.
@@ -81,7 +80,7 @@ public struct KeyAttestationAuditStep: Sendable, Hashable {
     public let step: KeyAttestationError.Step
     /// The outcome of the step.
     public let outcome: Outcome
-    /// The failure, the missing value, or that the policy does not require the step, for people; nil if the step passed.
+    /// A text for people: the failure, the value that is missing, or "the policy does not ask for it"; nil if the step passed.
     public let detail: String?
 
     init(_ logged: LoggedStep<KeyAttestationError.Step>) {

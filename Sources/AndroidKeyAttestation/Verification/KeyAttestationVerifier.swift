@@ -2,7 +2,7 @@ internal import Bytes
 public import Crypto
 public import Foundation
 
-/// Verifies Android key attestations: from a chain, a policy and a time, makes a verified attestation or one typed refusal.
+/// Verifies Android key attestations: returns a verified attestation, or throws the first check that failed.
 ///
 /// Generic X.509 validation refuses a third of genuine chains. So the path rules are those that Google documents ([Verify
 /// hardware-backed key pairs](https://developer.android.com/privacy-and-security/security-key-attestation)) and its verifier

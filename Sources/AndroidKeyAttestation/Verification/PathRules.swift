@@ -37,7 +37,7 @@ struct PathRules {
     }
 
     /// Refuses a chain that has the root twice. Anyone can append Google's root a second time, and the signatures stay valid.
-    /// Then the certificate below the last one, whose name tells the kind of provisioning, would be the root itself. The RSA root
+    /// The verifier reads the kind of provisioning from the certificate below the last one: in such a chain, the root. The RSA root
     /// has a name like a factory's, so expired certificates of a remotely provisioned device would be accepted.
     private func refuseRootBelowRoot(_ anchor: KeyAttestationTrustAnchors.Anchor) throws(KeyAttestationError) {
         for keyDigest in keyDigests.dropLast() where anchor.keyDigest.elementsEqual(keyDigest) {
@@ -135,8 +135,8 @@ struct PathRules {
     /// machine's key.
     ///
     /// The payload of a protected virtual machine has a key that is chained to Google's roots and can sign anything. Any
-    /// other key that a device certifies could sign a leaf too. Such a chain is longer than a genuine one, or names
-    /// another organization in place of the TEE or StrongBox.
+    /// other key that a device certifies could sign a leaf too. The chain of a leaf that such a key signed is longer than a
+    /// genuine chain, or it names another organization in place of the TEE or StrongBox.
     func checkShape(rootIsIncluded: Bool) throws(KeyAttestationError) -> AttestationPath {
         for (index, certificate) in chain.certificates.enumerated()
         where certificate.firstExtension(.virtualMachine) != nil {
@@ -205,7 +205,7 @@ struct AttestationPath {
         ["TEE", "StrongBox"].contains(attestation.subject.onlyValue(of: CertificateName.organization))
     }
 
-    /// Whether the attestation key was certified as a StrongBox's. The leaf's subject proves nothing, because the app
+    /// Whether the subject of the attestation certificate names StrongBox. The leaf's subject proves nothing, because the app
     /// chose it.
     var isStrongBoxCorroborated: Bool {
         attestation.subject.onlyValue(of: CertificateName.title) == "StrongBox"

@@ -48,7 +48,7 @@ extension KeyAttestationChain {
         }
         if !bits.isEmpty { texts.append("keyUsage-trailing-zero-bits(non-minimal)") }
         if index > 0 {
-            // keyCertSign is bit 5 of the first octet (RFC 5280 section 4.2.1.3).
+            // keyCertSign is bit 5 (RFC 5280 section 4.2.1.3). Bit 0 is the highest bit of the first octet, so bit 5 is 0x04.
             if let usage, (usage.first ?? 0) & 0x04 == 0 { texts.append("issuer-lacks-keyCertSign") }
             let isCA = certificate.isCertificateAuthority
             if isCA != true {
@@ -108,6 +108,6 @@ extension KeyDescription {
         softwareEnforced.creationDateTime ?? hardwareEnforced.creationDateTime
     }
 
-    /// The year 2100: later times mean that the device counts in microseconds.
+    /// The year 2100, in milliseconds since 1970. A later time means that the device counts in microseconds.
     fileprivate static let latestTime: Int64 = 4_102_444_800_000
 }

@@ -34,7 +34,7 @@ public struct VerifiedKeyAttestation: Sendable {
         self.unchecked = unchecked
     }
 
-    /// The lower of the two security levels, as the key description claims them.
+    /// The lower of the attestation's and the key's security level, as the key description claims them.
     public var securityLevel: SecurityLevel { description.securityLevel }
 
     /// The security level that is proven. If the certificate of the attestation key does not name StrongBox, a claimed level of

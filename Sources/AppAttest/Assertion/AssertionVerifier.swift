@@ -1,7 +1,7 @@
 internal import Bytes
 public import Crypto
 
-/// Verifies assertions, which prove that the attested key signed this client data, after the assertions accepted before.
+/// Verifies assertions. An assertion proves that the attested key signed this client data, and later than the last assertion.
 public struct AssertionVerifier: Sendable {
     /// The policy. Its environments, Mac access control and clock leeway are not used, because they concern the attestation.
     public let policy: AppAttestPolicy
@@ -112,8 +112,8 @@ public struct VerifiedAssertion: Sendable {
     /// attestation of the key had none.
     public let extensions: AuthenticatorExtensions?
     /// The extension map, if the attestation of the key had none. An attacker who controls the app may have written it: on iOS
-    /// 26 and earlier, the app can pass a map as part of the client data hash and move it here. Use it in logs, never for
-    /// decisions.
+    /// 26 and earlier, the app can pass a map at the start of the client data hash, and move it into the authenticator data
+    /// afterwards. Use it in logs, never for decisions.
     public let unprovenExtensions: AuthenticatorExtensions?
 }
 
@@ -149,9 +149,10 @@ package enum AssertionSteps {
 
     /// Step 4: the category of signing and the bundle version, as in an attestation.
     ///
-    /// The signature covers authenticator data *followed by* the client data hash, and an assertion has no leaf that names the
-    /// system. So a map is used only if the attestation of the key had one: then the system appends one itself, and a second one
-    /// is refused. Otherwise the policy is applied as if the assertion had no map.
+    /// The signature covers authenticator data *followed by* the client data hash. So an app can move a map from the start of
+    /// the hash into the authenticator data, and no leaf tells whether the system appends maps. The map of an assertion is used
+    /// only if the attestation of the key had a map: then the system appends one itself, and the parser refuses a second map.
+    /// Otherwise the policy is applied as if the assertion had no map.
     ///
     /// - Returns: the map, proven or not; nil if there is none.
     package static func verifyExtensions(

@@ -28,13 +28,13 @@ package struct AuthenticatorData: Sendable {
         package let key: CBORMap
     }
 
-    /// Hash (32), flags (1), counter (4), and then nothing or one map: the form in assertions.
+    /// The form in assertions: hash (32 bytes), flags (1), counter (4), and then nothing or one map.
     package init(assertion bytes: [UInt8]) throws(AppAttestError) {
         guard bytes.count >= 37 else { throw Self.malformed("\(bytes.count) bytes, fewer than 37") }
         try self.init(bytes, credential: nil, extensionsAt: 37)
     }
 
-    /// Hash (32), flags (1), counter (4), AAGUID (16), length of the id (2), the id, a COSE key, and then nothing or one map.
+    /// The form in attestations: hash (32 bytes), flags (1), counter (4), AAGUID (16), id length (2), id, COSE key, nothing or one map.
     package init(attestation bytes: [UInt8]) throws(AppAttestError) {
         guard bytes.count >= 55 else { throw Self.malformed("\(bytes.count) bytes, fewer than 55") }
         let keyStart = 55 + Int(bytes[53]) << 8 + Int(bytes[54])

@@ -9,8 +9,8 @@ public import Foundation
 public struct AppAttestAudit<Object: Sendable>: Sendable {
     /// The object; nil if the bytes cannot be read.
     public let object: Object?
-    /// The steps in the order in which they were made. After a step that fails, no other is made. A step that could be made
-    /// only in part is listed twice: as unchecked, and with its outcome.
+    /// The steps in the order in which they ran. No step runs after a step that fails. A step that could run only in part is
+    /// listed twice: as unchecked, and with its outcome.
     public let steps: [AppAttestAuditStep]
     /// The steps for which an expected value is missing, whether they were reached or not.
     public let unchecked: [AppAttestError.Step]

@@ -9,7 +9,7 @@ package struct AppleCertificate: Sendable {
     package let bytes: [UInt8]
     let certificate: Certificate
 
-    /// Nil for anything but exactly one DER certificate, of version 3, whose unsigned part fits the signed one.
+    /// Nil unless `bytes` are exactly one DER certificate of version 3 whose unsigned part agrees with the signed part.
     package init?(_ bytes: [UInt8]) {
         guard let certificate = try? Certificate(derEncoded: bytes), certificate.version == .v3,
             Self.unsignedPartFitsTheSigned(bytes)

@@ -15,7 +15,7 @@ struct CertificatePath: Sendable {
         self.anchors = anchors
     }
 
-    /// Verifies `leaf` <- `intermediate` <- one of the anchors at `date`.
+    /// Verifies at `date` that an anchor signed `intermediate`, and that `intermediate` signed `leaf`.
     func verify(
         leaf: AppleCertificate, intermediate: [UInt8], at date: Date, leeway: TimeInterval
     ) throws(AppAttestError) {

@@ -85,7 +85,7 @@ package struct LeafProperties: Sendable {
     package let systemVersion: String?
     /// The build of the operating system, such as `24A446`: extension 1.2.840.113635.100.8.7, [1403], since 2025.
     package let systemBuild: String?
-    /// Whether one of the two extensions names a Mac: element [1026] is `macosx`, or element [4] is 13 instead of 10.
+    /// Whether the device is a Mac: the platform is `macosx`, or [4] of extension 1.2.840.113635.100.8.5 is 13. iPhones have 10.
     package let isMac: Bool
     /// The value of extension 1.2.840.113635.100.8.6. Only a Mac's is checked, because iPhones have another one.
     package let accessControl: [UInt8]?
@@ -99,7 +99,7 @@ package struct LeafProperties: Sendable {
         return major.reduce(0) { $0 * 10 + Int($1 - 0x30) } >= 27
     }
 
-    /// Throws if an extension is not one SEQUENCE in DER, or if an element that is read is repeated or has another type.
+    /// Throws if an extension is not one SEQUENCE in DER, or if an element that is read here occurs twice or has the wrong type.
     package init(_ leaf: AppleCertificate) throws(AppAttestError) {
         let key = try Self.properties(leaf, AppleIdentifier.keyProperties)
         let system = try Self.properties(leaf, AppleIdentifier.systemProperties)

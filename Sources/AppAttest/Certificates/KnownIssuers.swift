@@ -1,6 +1,6 @@
 internal import Bytes
 
-/// A cache of intermediates that an anchor has signed, by their exact bytes.
+/// A cache of intermediates that an anchor has signed. An entry is found by the exact bytes of its certificate.
 ///
 /// A full cache is emptied before the next entry is added. An entry does not cover dates: the caller checks them.
 final class KnownIssuers: Sendable {

@@ -18,7 +18,7 @@ public struct Receipt: Sendable {
 
     /// The receipt at the start of `bytes`, for receipts that were stored with other bytes after them.
     ///
-    /// A receipt has its own length. No signature covers the bytes after it, and they are not part of it. Returns `bytes`
+    /// The encoding of a receipt contains its length. No signature covers the bytes after the receipt. Returns `bytes`
     /// unchanged if they are more than ``maximumSize``, or do not start with a complete item.
     public static func prefix(of bytes: [UInt8]) -> [UInt8] {
         guard bytes.count <= maximumSize, let length = BERExtent.ofFirstItem(in: bytes) else { return bytes }

@@ -3,7 +3,7 @@ public import Crypto
 public import Foundation
 internal import StrictJSON
 
-/// Signs requests to Apple's server, with a private key from the developer portal that has DeviceCheck enabled
+/// Signs requests to Apple's server, with a private key from the developer portal. DeviceCheck must be enabled for the key
 /// ([Generating tokens](https://developer.apple.com/documentation/devicecheck/accessing-and-modifying-per-device-data)).
 public struct DeviceCheckSigner: Sendable {
     /// The team's id: ten letters and digits.

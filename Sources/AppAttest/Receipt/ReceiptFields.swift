@@ -24,7 +24,7 @@ public struct ReceiptFields: Sendable {
     public let token: String?
     /// Field 6: the source of the receipt.
     public let kind: Kind
-    /// Field 7: `sandbox` or `production`; nil if absent. Other texts are not refused here.
+    /// Field 7: `sandbox` or `production`; nil if absent. The parser accepts any text.
     public let environment: String?
     /// Field 12: when the receipt was created.
     public let creationTime: Date
@@ -37,7 +37,7 @@ public struct ReceiptFields: Sendable {
     public let expirationTime: Date
     /// The types of fields that this parser does not know.
     public let unknownTypes: [Int]
-    /// The texts of times and metric (fields 12, 17, 19 and 21), by type.
+    /// The original texts of the times and the risk metric (fields 12, 17, 19 and 21), by field number.
     public let texts: [Int: String]
 
     init(parsing content: [UInt8]) throws(AppAttestError) {

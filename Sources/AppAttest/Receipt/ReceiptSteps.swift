@@ -99,7 +99,7 @@ package struct ReceiptSteps: Sendable {
         }
     }
 
-    /// Step 7: the receipt was created in the past. If the policy has a maximum age, the receipt is not older and has not expired.
+    /// Step 7: the receipt is not dated later than `date` plus the leeway. With a maximum age, it must not be older or expired.
     package func verifyTimes(
         _ receipt: Receipt, _ policy: ReceiptVerifier.Policy, at date: Date
     ) throws(AppAttestError) {

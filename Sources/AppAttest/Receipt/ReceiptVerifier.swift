@@ -110,8 +110,8 @@ public struct ReceiptExpectations: Sendable {
     /// The id of the attested key.
     public var keyID: KeyID
     /// The client data hash that was attested, for a receipt from an attestation; nil: not compared. Pass nil for a
-    /// receipt from an exchange: there, Apple's server writes the hash as if it were UTF-8 text, with replacement
-    /// characters.
+    /// receipt from an exchange: Apple's server reads the hash as UTF-8 text, and writes replacement characters for
+    /// bytes that are not UTF-8.
     public var clientDataHash: ClientDataHash?
     /// The environment of the attested key.
     public var environment: AttestEnvironment

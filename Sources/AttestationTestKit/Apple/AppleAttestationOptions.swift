@@ -36,9 +36,9 @@ public struct AppleAttestationOptions: Sendable {
     public var notBefore: Date?
     /// The end of the leaf's validity; by default 48 hours after the attestation.
     public var notAfter: Date?
-    /// An authority whose intermediate signs the leaf. The object has the intermediate of the device's own authority.
+    /// The authority that signs the leaf; nil: the device's. In both cases, the object has the intermediate of the device's authority.
     public var signedBy: AppleAuthority?
-    /// Whether the leaf names the sent intermediate as its issuer, even if another one signed it.
+    /// Whether the leaf names the intermediate in the object as its issuer, even if the intermediate of `signedBy` signed it.
     public var namesSentIssuer = true
     /// Whether the leaf is marked as an authority.
     public var leafIsAuthority = false
@@ -52,7 +52,7 @@ public struct AppleAttestationOptions: Sendable {
     public var leafCurve = Curve.p256
     /// The key that is certified, if it is not the attested one.
     public var leafKey: AppleAttestKey?
-    /// The digest under the leaf's signature.
+    /// The hash algorithm of the signature on the leaf.
     public var leafAlgorithm = AppleSignatureAlgorithm.sha256
     /// The App ID in the leaf; nil: the app's own App ID; empty: none.
     public var leafAppID: String?
@@ -170,14 +170,14 @@ public struct AppleReceiptOptions: Sendable {
     public enum SignedAttributes: Sendable, Equatable {
         /// No signed attributes, as in Apple's receipts since October 2020.
         case none
-        /// The attributes are present but not signed: the form of Apple's receipts until September 2020.
+        /// The content type and the digest are present but not signed. Apple's receipts until September 2020 had two more attributes.
         case unsigned
-        /// The attributes are present, with the digest of other content, and not signed.
+        /// The content type and the digest of other content are present but not signed.
         case unsignedOfOtherContent
-        /// Present, and signed instead of the content, by RFC 5652.
+        /// The content type and the digest are present. The signature covers them instead of the content, as in RFC 5652.
         case signed
-        /// Present but not signed: exactly the bytes that Apple wrote until September 2020, with a signing time this many
-        /// seconds after the second of creation.
+        /// The four attributes that Apple wrote until September 2020, byte for byte, and not signed. The signing time is `delay`
+        /// seconds after the receipt's creation time, which is rounded down to the second.
         case appleUntil2020(delay: TimeInterval = 0)
     }
 
@@ -201,7 +201,7 @@ public struct AppleReceiptOptions: Sendable {
     public var signedAttributes = SignedAttributes.none
     /// Bytes after the receipt.
     public var appended: [UInt8] = []
-    /// The digest.
+    /// The hash algorithm of the signature on the receipt.
     public var algorithm = AppleSignatureAlgorithm.sha256
     /// The authority that signs the receipt and whose chain is sent with it; nil: the device's authority.
     public var signedBy: AppleAuthority?

@@ -37,9 +37,9 @@ public struct AppleAuthority: Sendable {
         public var rootPathLength: Int?
         /// The path length constraint of the intermediate: how many authorities may follow it.
         public var intermediatePathLength: Int? = 0
-        /// The curve of the intermediate's key. Apple's is P-384, on which a signature takes thirty times as long.
+        /// The curve of the intermediate's key. Apple's is P-384. A signature on P-384 takes thirty times as long as on P-256.
         public var intermediateCurve = AppleAttestationOptions.Curve.p384
-        /// Key usage bits of the intermediate, the first in the highest bit: certificate and list signing.
+        /// Key usage bits of the intermediate, the first in the highest bit. 0x06: it may sign certificates and revocation lists.
         public var intermediateKeyUsage: UInt8 = 0x06
         /// The end of the intermediate's life, in seconds from the start.
         public var intermediateLife: TimeInterval = 10 * 365 * 86400

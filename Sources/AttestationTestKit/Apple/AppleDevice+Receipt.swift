@@ -92,7 +92,7 @@ extension AppleDevice {
     }
 }
 
-/// Lengths and chunks as Apple's server writes them, or DER.
+/// Writes nodes with indefinite lengths and content in chunks, as Apple's server does, or everything in DER.
 private struct AppleBER {
     let isIndefinite: Bool
 

@@ -26,8 +26,8 @@ public struct GoogleAuthority: Sendable, Codable {
     let tokenSigning: AuthorityKey
     let tokenEncryption: Data
 
-    /// An authority whose keys are all on P-256. Signing and verifying are several times as fast, for fuzzers and fleets. Genuine
-    /// authorities have larger keys.
+    /// An authority whose keys are all on P-256, for fuzzers and for tests with many devices. Signing and verifying are several
+    /// times as fast as with the larger keys of genuine authorities.
     public static func p256() throws -> GoogleAuthority {
         GoogleAuthority(
             factoryRoot: .p256(), remoteRoot: .p256(), factoryIntermediate: .p256(), remoteIntermediate: .p256())

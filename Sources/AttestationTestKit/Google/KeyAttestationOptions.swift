@@ -5,11 +5,11 @@ public import Foundation
 public struct KeyAttestationOptions: Sendable {
     /// The way in which the device got its attestation key.
     public enum Provisioning: Sendable {
-        /// Four certificates, under the root for factories.
+        /// Four certificates. The last is the root for factories.
         case factory
-        /// Five certificates, as Google provisions remotely since 2026, under an EC root.
+        /// Five certificates, as Google provisions remotely since 2026. The last is an EC root.
         case remote
-        /// Five certificates under the root for factories, as Google provisioned remotely until 2026.
+        /// Five certificates, as Google provisioned remotely until 2026. The last is the root for factories.
         case remoteUnderFactoryRoot
     }
 

@@ -7,7 +7,7 @@ public import Foundation
 public struct KeyAttestationCertificate: Sendable {
     /// The key that a certificate holds, and that signs the certificate before it.
     public enum Key: Sendable {
-        /// The key of the authority that signs attestations on a device.
+        /// The key that signs attestations on a device. The authority has one for all devices.
         case attestation
         /// The key of the intermediate of a factory.
         case factoryIntermediate
@@ -129,7 +129,7 @@ extension GoogleAuthority {
         case remote
     }
 
-    /// The error of a path in which a certificate must sign but has only a public key.
+    /// The error of a path in which a key must sign, but only its public half is known.
     public struct SignerHasNoPrivateKey: Error {}
 
     /// Signs a custom path, and returns it in DER, in the given order: each certificate is signed by the key of the next, the

@@ -3,7 +3,7 @@
 public struct PlayTokenOptions: Sendable {
     /// `requestDetails.requestPackageName` and `appIntegrity.packageName`.
     public var package = "com.example.app"
-    /// `appIntegrity.packageName`, if it differs.
+    /// `appIntegrity.packageName`; nil: the same as `package`.
     public var appPackage: String?
     /// Whether there is a `requestDetails`.
     public var hasRequestDetails = true
@@ -44,7 +44,7 @@ public struct PlayTokenOptions: Sendable {
     public var encryptionHeader = #"{"alg":"A256KW","enc":"A256GCM"}"#
     /// The JWS's protected header.
     public var signatureHeader = #"{"alg":"ES256"}"#
-    /// Whether a key other than Google's signs.
+    /// Whether a key other than the authority's signs the token.
     public var isSignedByOther = false
     /// Whether the content key is wrapped with a key other than the app's.
     public var isEncryptedForOther = false

@@ -23,7 +23,7 @@ extension GoogleAuthority {
         return Array(try key.encrypt(Data(try consoleText().utf8), padding: .PKCS1_OAEP))
     }
 
-    /// A classic token for a nonce: a compact JWE around a compact JWS, as an app's server decodes it with its own keys.
+    /// A classic token for a nonce: a compact JWE around a compact JWS. An app's server decodes it with the response keys.
     ///
     /// - Parameters:
     ///   - nonce: the `nonce` of the request, base64url; nil leaves it out.

@@ -3,7 +3,7 @@ internal import Foundation
 
 /// A certificate to be signed.
 struct TestCertificate {
-    /// One attribute of a name: the last arc under 2.5.4, and its text.
+    /// One attribute of a subject's or issuer's name. `arc` is the last number of the attribute's OID, which begins with 2.5.4.
     struct Attribute {
         static func commonName(_ text: String) -> Attribute { Attribute(arc: 3, text: text) }
         static func serialNumber(_ text: String) -> Attribute { Attribute(arc: 5, text: text) }

@@ -10,11 +10,11 @@ public struct Assurance: WireBody, Hashable {
         case appAttestDevelopment = "app-attest-development"
         /// Google's Play Integrity.
         case playIntegrity = "play-integrity"
-        /// No provider attested the app: only a key attestation, no verified proof yet, or an approval without one.
+        /// No provider attested the app: only a key attestation was verified, or nothing, even if an operator approved the device.
         case none
         /// Development mode: no vendor was asked. Refused on channel `production`.
         case development
-        /// A further trust anchor of the app record, or a test response of Play Integrity. Refused on channel `production`.
+        /// A trust anchor of the app record vouches for the app, or Play Integrity sent a test response. Refused on channel `production`.
         case test
     }
 
@@ -28,7 +28,7 @@ public struct Assurance: WireBody, Hashable {
         case appVouched = "app-vouched"
         /// The previous key signed a rotation to this key, and the rotation did not attest this key.
         case rotated
-        /// No proof of the key: development mode, no verified proof yet, or an approval without one.
+        /// Nothing proves the key: development mode, or no proof was verified, even if an operator approved the device.
         case unattested
     }
 

@@ -10,7 +10,7 @@ public struct ErrorBody: WireBody, Hashable {
     public let requestID: String
     /// The service's clock. A client corrects its own clock with it.
     public let serverTimestamp: UnixTime
-    /// False if the refusal judges a request that another service received (`/verify`, forward authentication); otherwise nil.
+    /// False if the error is the verdict on a request that another service received (`/verify`, forward authentication); otherwise nil.
     public let verified: Bool?
 
     /// Memberwise initializer.

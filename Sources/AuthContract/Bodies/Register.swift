@@ -68,7 +68,7 @@ public struct RegisterRequest: WireBody, Hashable {
 }
 
 extension String {
-    /// Whether this is a UUID of any version, in upper or lower case, because the client's library chooses both.
+    /// Whether this is a UUID. Every version and either case is allowed, because the client's library chooses them.
     var isUUID: Bool {
         let groups = split(separator: "-", omittingEmptySubsequences: false)
         return groups.map(\.utf8.count) == [8, 4, 4, 4, 12]

@@ -72,14 +72,14 @@ public enum ErrorCode: String, Sendable, Hashable, CaseIterable, Error {
     /// An explanation for the developer. It reveals no more than the code.
     public var message: String { row.message }
 
-    /// The recovery for the client's host app, after the client's own attempts.
+    /// The recovery that is left to the host app after the client library's own attempts.
     package var recovery: Recovery { row.recovery }
 
     /// Whether the refused request may have taken effect.
     package var mayHaveTakenEffect: Bool { row.mayHaveTakenEffect }
 
-    /// Whether a device's own request that is refused with this code counts towards a failure limit of the client's address. An
-    /// unknown id costs a read of the store, and a wrong signature costs a verification for each origin.
+    /// Whether a refusal with this code counts towards a failure limit of the client's address, if the device sent the request to this
+    /// service. An unknown id costs a read of the store, and a wrong signature costs a verification for each allowed origin.
     @_spi(Service) public var isCostly: Bool { row.isCostly }
 
     /// The severity of the log line.

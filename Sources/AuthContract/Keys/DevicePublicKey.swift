@@ -12,7 +12,7 @@ public struct DevicePublicKey: Sendable, Hashable {
     /// The key in the form that swift-crypto uses to verify.
     public let verifyingKey: P256.Signing.PublicKey
 
-    /// SEQUENCE { SEQUENCE { id-ecPublicKey, prime256v1 }, BIT STRING (66 bytes) } up to the point.
+    /// The bytes before the point in the DER of SEQUENCE { SEQUENCE { id-ecPublicKey, prime256v1 }, BIT STRING (66 bytes) }.
     private static let spkiPrefix: [UInt8] = [
         0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x02, 0x01,
         0x06, 0x08, 0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00,

@@ -47,8 +47,8 @@ public struct RequestSignature: Sendable {
 
     /// Whether `key` signed SHA-256 of `message`.
     public func isValid(for message: [UInt8], by key: DevicePublicKey) -> Bool {
-        // Pass a raw buffer: for an array, swift-crypto checks at run time how the bytes are stored, which takes longer than the
-        // copy.
+        // Pass a raw buffer: for an array, swift-crypto checks at run time how the bytes are stored. The check takes longer than
+        // copying the bytes.
         let signature = raw.withUnsafeBytes { try? P256.Signing.ECDSASignature(rawRepresentation: $0) }
         guard let signature else { return false }
         return key.verifyingKey.isValidSignature(signature, for: message.withUnsafeBytes(SHA256.hash))

@@ -1,7 +1,7 @@
 /// Converts between r || s and the DER form of a P-256 signature, `SEQUENCE { INTEGER r, INTEGER s }` (SEC 1 section C.8).
 ///
 /// Each signature has exactly one DER form. swift-crypto's general ASN.1 reader is not used: it would take a tenth of the time
-/// that the service spends on a request outside the signature verification.
+/// that the service spends on a request, not counting the signature verification.
 enum SignatureDER {
     private static let integerSize = 32
 

@@ -23,7 +23,7 @@
         self.bytes = Array(String(decoding: bytes, as: UTF8.self).uppercased().lowercased().utf8)
     }
 
-    /// Whether this prefix covers the path: the prefix itself, any path below it, and any path with a `.` after it (Rails routes
+    /// Whether `prefix` covers this path: the path is `prefix`, is below it, or continues after it with a `.` (Rails routes
     /// `/pay.json` like `/pay`).
     public func isCovered(by prefix: LenientPath) -> Bool {
         guard bytes.starts(with: prefix.bytes) else { return false }

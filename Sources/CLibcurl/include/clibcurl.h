@@ -20,7 +20,7 @@ extern const size_t clibcurl_abort;
 typedef struct {
     const char *method;
     const char *url;
-    // The size of the body; -1 if the request has none, and no Content-Length.
+    // The size of the body in bytes; -1 if the request has neither a body nor a Content-Length.
     int64_t length;
     // Whether the answer has no body.
     bool is_head;

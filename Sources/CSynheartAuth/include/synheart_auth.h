@@ -37,15 +37,15 @@ char *synheart_native_get_attestation(const char *device_id, const uint8_t *chal
 int32_t synheart_native_key_exists(const char *device_id);
 /* 0: deleted, or absent; any other number: failed. */
 int32_t synheart_native_delete_key(const char *device_id);
-/* Small secrets in the platform's secure storage. 0: stored; any other number: failed. */
+/* Stores a small secret in the platform's secure storage. 0: stored; any other number: failed. */
 int32_t synheart_native_secure_store(const char *service, const char *key, const char *value);
 /* The value; NULL if there is none, or if it cannot be read now. */
 char *synheart_native_secure_load(const char *service, const char *key);
 /* 0: deleted, or absent; any other number: failed. */
 int32_t synheart_native_secure_delete(const char *service, const char *key);
 
-/* A host's own keys, attestation and storage for the eight functions, which behave as described above. Each gets `context` first.
- * They are called from any thread. */
+/* A host's own implementations of the eight functions above. Each must do what the comment of its function says. It gets `context`
+ * as its first argument, and is called from any thread. */
 typedef struct synheart_native_host {
     uint32_t version; /* 1 */
     void *context;
@@ -170,7 +170,7 @@ typedef struct synheart_auth synheart_auth;
  * SDK writes and locks nothing there: it can only read an existing record and sign with it. NULL means the platform's own
  * directory; with storage callbacks it is SYNHEART_AUTH_INVALID_ARGUMENT, because their locks need a directory that all processes
  * of the app share.
- * `host` is copied. NULL means the platform's own parts. */
+ * `host` is copied. NULL means the platform's own keys, attestation and storage. */
 int32_t synheart_auth_create(const char *base_url, const char *directory, const synheart_auth_host *host,
                              synheart_auth **handle, char **result);
 /* Makes an instance with keys in files, which every reader can copy: for desktops and tests, never for phones. With a debug build
@@ -184,7 +184,7 @@ void synheart_auth_string_free(char *text);
 
 /* Development mode, for emulators and CI: the device registers without a vendor's proof, as "ios" or "android", with an app of
  * channel dev or staging that allows it. Only a debug build of the library has it; others return SYNHEART_AUTH_NOT_CONFIGURED. Call
- * it right after making the instance; {} */
+ * it right after making the instance. Result: {} */
 int32_t synheart_auth_use_development_mode(synheart_auth *handle, const char *platform, char **result);
 
 /* A request for the host's own HTTP client. It is valid during the callback. */
@@ -201,7 +201,7 @@ typedef struct synheart_auth_http_request {
 
 typedef struct synheart_auth_http_answer synheart_auth_http_answer;
 
-/* Gives the answer, during the callback and once. The SDK copies everything. headers: as in the request. Returns 0, or
+/* Gives the answer. Call it once, while `send` runs. The SDK copies everything. headers: as in the request. Returns 0, or
  * SYNHEART_AUTH_INVALID_ARGUMENT if something is malformed, there is an answer already, or the callback has returned. A body of more
  * than maximum_answer is not copied, and the request ends with SYNHEART_AUTH_ANSWER_TOO_LARGE. */
 int32_t synheart_auth_http_answer_set(synheart_auth_http_answer *answer, int32_t status, const char *headers,
@@ -221,7 +221,7 @@ typedef struct synheart_auth_transport {
     void (*release)(void *user);
 } synheart_auth_transport;
 
-/* Sends everything through the host's HTTP client. The table is copied. Call it right after making the instance; {} */
+/* Sends everything through the host's HTTP client. The table is copied. Call it right after making the instance. Result: {} */
 int32_t synheart_auth_set_transport(synheart_auth *handle, const synheart_auth_transport *transport, char **result);
 
 /* Receives events of the SDK. Each function may be NULL. They are called in order, one at a time, on a thread of the SDK. While a
@@ -232,14 +232,14 @@ typedef struct synheart_auth_observer {
     uint32_t size;    /* sizeof(synheart_auth_observer) */
     void *user;
     /* {"level":"info","event":"rotationFinished","app_id":"...","device":"<16 hex digits of a hash>","code":"...","from":"...",
-     * "to":"...","duration_ms":12}: absent members are unknown. Never a secret, in any build. */
+     * "to":"...","duration_ms":12}. A member that is not known is absent. No build logs a secret. */
     void (*log)(void *user, const char *entry);
     /* {"app_id":"...","from":"registered","to":"keyInvalid"} */
     void (*state_changed)(void *user, const char *change);
     void (*release)(void *user);
 } synheart_auth_observer;
 
-/* Installs the observer, in place of an earlier one. The table is copied. Call it right after making the instance; {} */
+/* Installs the observer, in place of an earlier one. The table is copied. Call it right after making the instance. Result: {} */
 int32_t synheart_auth_set_observer(synheart_auth *handle, const synheart_auth_observer *observer, char **result);
 
 /* Ends the wait of every call under way with this handle, from any thread. The calls return SYNHEART_AUTH_CANCELLED with recovery
@@ -249,19 +249,19 @@ void synheart_auth_cancel(synheart_auth *handle);
 /* Sets the deadline of every later call except synheart_auth_send(), which has its own: at most an hour; 0: 120 seconds. It
  * bounds the whole call, with its pauses, exchanges and callbacks. A call whose deadline passes returns
  * SYNHEART_AUTH_NETWORK_ERROR. A registration, rotation or reset that it began continues, and the next call joins it or finds its
- * result; {} */
+ * outcome. Result: {} */
 int32_t synheart_auth_set_deadline(synheart_auth *handle, int64_t deadline_ms, char **result);
 
-/* {"status":"registered|alreadyRegistered|pending","device_id":"..."} */
+/* Result: {"status":"registered|alreadyRegistered|pending","device_id":"..."} */
 int32_t synheart_auth_register_device(synheart_auth *handle, const char *app_id, char **result);
-/* {"registered":true} */
+/* Result: {"registered":true} */
 int32_t synheart_auth_is_registered(synheart_auth *handle, const char *app_id, char **result);
-/* {"device_id":"..."} or {"device_id":null} */
+/* Result: {"device_id":"..."} or {"device_id":null} */
 int32_t synheart_auth_get_device_id(synheart_auth *handle, const char *app_id, char **result);
-/* {"state":"registered"} */
+/* Result: {"state":"registered"} */
 int32_t synheart_auth_get_state(synheart_auth *handle, const char *app_id, char **result);
-/* The six headers of scheme 1 for a request to any host; {"headers":{"X-App-ID":"...", ...}}. SYNHEART_AUTH_SIGNING_FAILED for a
- * device that signs under scheme 2: call synheart_auth_sign(). */
+/* The six headers of scheme 1 for a request to any host. SYNHEART_AUTH_SIGNING_FAILED for a device that signs under scheme 2: call
+ * synheart_auth_sign(). Result: {"headers":{"X-App-ID":"...", ...}} */
 int32_t synheart_auth_sign_request(synheart_auth *handle, const char *app_id, const char *method, const char *path,
                                    const uint8_t *body, int64_t body_length, char **result);
 
@@ -271,7 +271,7 @@ typedef struct synheart_auth_request {
     const char *method;     /* scheme 1 converts it to upper case */
     const char *url;        /* absolute, escaped as sent; to the auth service or an allowed origin */
     const char *headers;    /* NULL, or a JSON object of texts, {"Content-Type":"application/json"}: sent, not signed; none of the
-                             * transport's (Host, Content-Length, Transfer-Encoding, Connection, ...) or the signature's */
+                             * transport's (Host, Content-Length, Transfer-Encoding, Connection, ...) or the signature's: refused */
     const uint8_t *body;    /* NULL with length 0: none */
     int64_t body_length;
     const char *body_file;  /* NULL, or under scheme 2 the path of a file to send as the body; it must not change */
@@ -279,17 +279,18 @@ typedef struct synheart_auth_request {
     int64_t maximum_answer; /* the most bytes of the answer's body; 0: 4 MiB */
 } synheart_auth_request;
 
-/* Allows signing for another origin, such as https://api.example.com: https, or this machine. Call it right after making the
- * instance: it clears the instance's caches; {} */
+/* Allows signing for another origin, such as https://api.example.com. It must use https, or be this machine. Call it right after
+ * making the instance, because it clears the instance's caches. Result: {} */
 int32_t synheart_auth_allow_origin(synheart_auth *handle, const char *origin, char **result);
 /* Names an earlier origin of the service at base_url: identities that were made there are used after the move. Call it right after
- * making the instance, once for each; {} */
+ * making the instance, once for each earlier origin. Result: {} */
 int32_t synheart_auth_allow_alias(synheart_auth *handle, const char *origin, char **result);
-/* The scheme that the app signs with. 1, the default: method, path, time and body; 2 (RFC 9421): query, host and body digest too. A
- * device whose service has accepted scheme 2 signs under scheme 2 from then on. Call it right after making the instance; {} */
+/* The scheme that the app signs with. Scheme 1, the default, covers method, path, time and body. Scheme 2 (RFC 9421) covers query and
+ * host too, and the body by its digest. A device whose service has accepted scheme 2 signs under scheme 2 from then on. Call it right
+ * after making the instance. Result: {} */
 int32_t synheart_auth_use_scheme(synheart_auth *handle, int32_t scheme, char **result);
 /* The signature headers of a request that the host sends itself; no network. Under scheme 2 the case of the method matters. The
- * request's `headers`, `deadline_ms` and `maximum_answer` are ignored; {"headers":{"X-App-ID":"...", ...}} */
+ * request's `headers`, `deadline_ms` and `maximum_answer` are ignored. Result: {"headers":{"X-App-ID":"...", ...}} */
 int32_t synheart_auth_sign(synheart_auth *handle, const char *app_id, const synheart_auth_request *request, char **result);
 /* Signs the request and sends it. Recovers once from each of: a wrong clock, a key that is too old (rotates), a lost key
  * (registers), a demanded assertion, a rotation whose answer was lost; and from a replayed nonce, which means that a copy was
@@ -307,18 +308,18 @@ int32_t synheart_auth_send(synheart_auth *handle, const char *app_id, const synh
 /* Frees the body that synheart_auth_send() stored in `answer`. NULL is allowed. */
 void synheart_auth_bytes_free(uint8_t *bytes);
 
-/* reason: "scheduled" or "compromise"; {"device_id":"...","effective_at":1700000000} */
+/* reason: "scheduled" or "compromise". Result: {"device_id":"...","effective_at":1700000000} */
 int32_t synheart_auth_rotate_key(synheart_auth *handle, const char *app_id, const char *reason, char **result);
-/* reason: "server_instructed", "user_requested" or "key_lost"; {} */
+/* reason: "server_instructed", "user_requested" or "key_lost". Result: {} */
 int32_t synheart_auth_reset_device_identity(synheart_auth *handle, const char *app_id, const char *reason,
                                             char **result);
 /* A token that any backend can check offline. The SDK renews it past half of its life. audience: one of the app's token_audiences,
- * or NULL for the app itself; {"token":"...","remaining_seconds":600} */
+ * or NULL for the app itself. Result: {"token":"...","remaining_seconds":600} */
 int32_t synheart_auth_device_token(synheart_auth *handle, const char *app_id, const char *audience, char **result);
-/* Finishes an interrupted rotation, and rotates a key that is due; {}. synheart_auth_send(), and synheart_auth_register_device() on
- * a registered device, do it in the background. */
+/* Finishes an interrupted rotation, and rotates a key that is due. synheart_auth_send(), and synheart_auth_register_device() on a
+ * registered device, do it in the background. Result: {} */
 int32_t synheart_auth_maintain(synheart_auth *handle, const char *app_id, char **result);
-/* Unix seconds, as in a CLOCK_SKEW answer; {} */
+/* server_timestamp: the service's clock in unix seconds, as in a CLOCK_SKEW answer. Result: {} */
 int32_t synheart_auth_correct_clock_skew(synheart_auth *handle, const char *app_id, double server_timestamp,
                                          char **result);
 

@@ -1,6 +1,6 @@
 internal import StrictJSON
 
-/// A request to Google to decode a token, as a value, and the meaning of the response. An HTTP client sends it
+/// A request to Google to decode a token. Your HTTP client sends it, and ``DecodeOutcome/googleAnswer(status:body:)`` reads the response
 /// ([decodeIntegrityToken](https://developer.android.com/google/play/integrity/reference/rest/v1/v1/decodeIntegrityToken)).
 public struct DecodeRequest: Sendable {
     /// The origin of the API.

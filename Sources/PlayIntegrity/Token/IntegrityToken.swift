@@ -29,7 +29,7 @@ public enum IntegrityToken: Sendable {
         }
     }
 
-    /// Decodes the token with these keys. A standard token, or a classic one without any keys, could not be checked.
+    /// Decodes the token with these keys. Returns `couldNotCheck` for a standard token, and for a classic one if `keys` is empty.
     public func decode(with keys: [ResponseKeys]) -> DecodeOutcome {
         switch self {
         case .opaque: return .couldNotCheck(.init(.needsGoogle, "a standard token can be decoded by Google alone"))

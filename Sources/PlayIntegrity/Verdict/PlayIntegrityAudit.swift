@@ -118,7 +118,7 @@ extension PlayIntegrityError: StepError {}
 
 /// The expected values for an audited token. A nil member is not compared.
 public struct PlayIntegrityExpectations: Sendable {
-    /// The accepted packages. The verifier's are not used.
+    /// The accepted packages. The audit compares with these, and not with the verifier's `packages`.
     public var packages: Set<String>?
     /// The nonce or request hash that the token must have.
     public var binding: IntegrityBinding?

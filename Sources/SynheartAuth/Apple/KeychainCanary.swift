@@ -6,7 +6,7 @@
     /// items.
     ///
     /// Each record has a canary, which states whether the record was made. The canary is a separate item, so the Keychain must be
-    /// wrong about both before the SDK wrongly believes that a record is absent. The canary `keys` serves the key store.
+    /// wrong about both before the SDK wrongly believes that a record is absent. The key store has one canary, named `keys`.
     struct KeychainCanary: Sendable {
         let accessGroup: String?
 

@@ -104,8 +104,8 @@
             do throws(PrivateDirectory.Failure) {
                 return try locks.lock("\(name.text).\(scope).lock")
             } catch {
-                // The system empties the temporary folder, and no lock file can be made on a full disk. A lock of this process is
-                // then enough, because no other process shares these records.
+                // The locks of these records are in the temporary folder. The system empties it, and on a full disk no new lock
+                // file can be made. Then a lock within this process is enough, because no other process shares these records.
                 let failure = error.storageError(in: locks.path)
                 guard owner != nil, failure.isFull else { throw failure }
                 return ProcessLock.take("\(name.text).\(scope)")
@@ -152,9 +152,9 @@
     /// and an open file must stay open.
     ///
     /// A version file represents one version of a record that is stored elsewhere. It is empty while the record does not change.
-    /// A writer marks the file before a change, which ends the version, and removes it after the change. A reader creates a new
-    /// file, but caches nothing while the mark exists, because the reader may have read the record before the change. The mark of
-    /// a killed writer stays until the next change. Until then the record is read for each signature.
+    /// A writer marks the file before a change, which ends the version, and removes the file after the change. If there is no file,
+    /// a reader creates one. While a file is marked, a reader caches nothing, because it may have read the record before the
+    /// change. The mark of a killed writer stays until the next change. Until then the record is read for each signature.
     struct LockDirectory: Sendable {
         private let directory: PrivateDirectory
         private let unprotect: @Sendable (_ path: String) -> Void

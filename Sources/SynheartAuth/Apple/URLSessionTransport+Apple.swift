@@ -11,8 +11,9 @@
         /// the session. Redirects are not followed. A background session is not suitable: its tasks cannot have separate
         /// delegates.
         ///
-        /// The session's delegate is asked about certificates and about a proxy's password, and receives metrics. It does not
-        /// receive the answers, and is not asked for a server's password, because the request would then be sent again.
+        /// URLSession asks the session's delegate about certificates and about a proxy's password, and gives it the metrics. The
+        /// delegate does not receive the answers. It is not asked for a server's password, because with a password URLSession
+        /// would send the request again.
         public convenience init(session: URLSession) {
             let exchanges = URLSessionExchanges()
             // The task's delegate gets the callbacks that it implements, the session's delegate all others

@@ -128,7 +128,7 @@ struct NoAttestation: AttestationProvider {
 
 #if DEBUG
     /// Development mode, for emulators and CI. Release builds do not contain it: there is no run-time switch. The service accepts
-    /// it only for apps of its development or staging channels that allow it.
+    /// it only if the app's record allows it and names the build channel `dev` or `staging`.
     public struct DevelopmentAttestation: AttestationProvider {
         /// The platform to claim.
         public let platform: AttestationPlatform

@@ -20,7 +20,8 @@ struct AttestationStep: Sendable {
                 isSilent = error.code == .noAnswer
             }
             if failure.remedy == .askProviderAgain { throw pause(failure) }
-            // The provider has no evidence but the key's own attestation, which names a used challenge.
+            // The provider cannot attest. The only other evidence is the key's own attestation. It names a used challenge, so the
+            // service would refuse it.
             if candidate.key.isAttestationSpent, failure.code == .attestationUnavailable {
                 throw RegistrationFailure.keyAttestationSpent(failure)
             }

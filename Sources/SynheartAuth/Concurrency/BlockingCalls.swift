@@ -78,7 +78,7 @@ package final class BlockingCalls: Sendable {
     /// - Parameters:
     ///   - kind: The kind of the call.
     ///   - limit: The limit of the call; nil if the caller limits its own wait.
-    ///   - leavesBehind: Whether cancelling the caller abandons a running call. Otherwise the caller waits for its end or limit.
+    ///   - leavesBehind: Whether cancelling the caller abandons a running call. Otherwise the caller waits for the call's end or limit.
     ///   - unclaimed: Receives a value that arrives too late.
     ///   - body: The call.
     package func run<Value: Sendable>(

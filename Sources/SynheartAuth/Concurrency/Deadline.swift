@@ -21,8 +21,8 @@ package func withDeadline<Value: Sendable>(
     return value
 }
 
-/// Tracks whether a call may still send a copy, and whether a sent copy may have taken effect. After its deadline or its caller's
-/// cancellation a call sends nothing, because the caller was told that it failed.
+/// Tracks whether a call may still send a copy of its request, and whether a sent copy may have taken effect. After its deadline,
+/// or after its caller was cancelled, a call sends nothing, because the caller was told that the call failed.
 final class CallLife: Sendable {
     /// A copy of the request that is being sent.
     struct Copy: Sendable {

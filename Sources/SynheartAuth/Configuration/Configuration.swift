@@ -44,7 +44,7 @@ extension SynheartAuth {
         public var deviceLocalID: UUID?
         /// The scheme that the app signs with: `one` (method, path, time and body), or `two` (RFC 9421), which also covers query
         /// and host, and covers the body by its digest. If the service has accepted scheme 2 from a device, the device signs under
-        /// scheme 2 from then on, whatever this value is, because the service refuses a lower scheme. So this is one decision for
+        /// scheme 2 from then on, whatever this value is, because the service refuses a lower scheme. So choose one value for
         /// all of the app's requests.
         public var scheme = SignatureScheme.one
         /// Whether the SDK rotates a key by itself when it is due.

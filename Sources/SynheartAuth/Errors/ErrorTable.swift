@@ -1,4 +1,4 @@
-/// The error classes of facades in other languages. The table code -> class is their contract.
+/// The error classes of the SDK's facades in other languages. The facades rely on the class that each code has.
 public enum ErrorClass: String, Sendable, Hashable, CaseIterable {
     /// `NETWORK_ERROR`: no answer came, or the answer was no verdict of the auth service.
     case networkError = "NetworkError"
@@ -28,7 +28,7 @@ public enum ErrorClass: String, Sendable, Hashable, CaseIterable {
     case serverError = "ServerError"
 }
 
-/// The taxonomy as data: code, class, message (RFC-AUTH-MOBILE-0001 section 11).
+/// The error taxonomy as data: code, class, message (RFC-AUTH-MOBILE-0001 section 11).
 enum ErrorTable {
     struct Row: Sendable {
         let code: SynheartAuthError.Code

@@ -97,7 +97,7 @@ public struct SynheartAuthError: Error, Sendable {
         public static let deviceRevoked = Self(own: "DEVICE_REVOKED")
         /// The device's clock is off.
         public static let clockSkew = Self(own: "CLOCK_SKEW")
-        /// The key was not rotated; the device keeps the old one.
+        /// The rotation failed, or its result is not known yet. The device keeps the old key.
         public static let rotationFailed = Self(own: "ROTATION_FAILED")
         /// The service has seen this nonce.
         public static let nonceReplay = Self(own: "NONCE_REPLAY")

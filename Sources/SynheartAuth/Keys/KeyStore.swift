@@ -46,7 +46,7 @@ extension KeyStore {
     /// The default: nil, because signing in hardware blocks.
     public func signer(_ alias: KeyAlias) throws(KeyStoreError) -> KeySigner? { nil }
 
-    /// The default: has no canaries and succeeds. Then a second suspicious answer, at least two seconds later, is enough.
+    /// The default: has no canaries and succeeds. The SDK then believes a second suspicious answer at least two seconds later.
     public func checkCanaries(of alias: KeyAlias) throws(KeyStoreError) {}
 }
 
@@ -88,8 +88,8 @@ public struct KeyStoreError: Error, Sendable, Hashable, CustomStringConvertible 
 
         /// The platform reports that the key does not exist.
         public static let notFound = Self(rawValue: "notFound")
-        /// The platform documents that the key never works again: biometrics changed, permanently invalidated. One such answer is
-        /// enough.
+        /// The platform documents that the key never works again: biometrics changed, permanently invalidated. The SDK believes
+        /// one such answer.
         public static let invalidated = Self(rawValue: "invalidated")
         /// The store is locked, locked out for a while, busy, restarted, or has an I/O error.
         public static let unavailable = Self(rawValue: "unavailable")
@@ -98,7 +98,7 @@ public struct KeyStoreError: Error, Sendable, Hashable, CustomStringConvertible 
         /// The app is built or configured wrongly, such as for an access group that it may not use. The SDK then throws
         /// `NOT_CONFIGURED` with the reason.
         public static let misconfigured = Self(rawValue: "misconfigured")
-        /// Anything else, without a documented retry.
+        /// Any other failure. The platform does not document that a retry helps.
         public static let failed = Self(rawValue: "failed")
 
         /// Every code of this version, in the order above.

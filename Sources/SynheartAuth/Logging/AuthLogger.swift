@@ -96,7 +96,7 @@ extension LogEntry: CustomStringConvertible {
     }
 }
 
-/// A device id that cannot be reversed: the first 16 hexadecimal digits of its SHA-256.
+/// The hash of a device id, from which the id cannot be computed: the first 16 hexadecimal digits of its SHA-256.
 public struct HashedDeviceID: Sendable, Hashable, CustomStringConvertible {
     /// 16 hexadecimal digits.
     public let description: String

@@ -173,8 +173,8 @@ final class AnswerBuffer: Sendable {
             }
         }
         guard let piece = (piece ?? nil) ?? nil else {
-            // A read that returns after the deadline removes its piece from the file, so the bytes after that piece must not be
-            // read.
+            // After the deadline the abandoned read may still remove its piece from the file. The answer then lacks that piece, so
+            // the bytes after it must not be read.
             cancel()
             throw TransportError("the answer's temporary file cannot be read")
         }

@@ -5,7 +5,7 @@
     /// The head of an answer, built line by line as libcurl reports it: the status line, the fields, a blank line. Heads of interim
     /// answers (1xx) precede it, and the trailer fields of a body may follow.
     struct AnswerHead: Sendable {
-        /// The largest number of bytes of all heads together, and of the trailer.
+        /// The largest number of bytes of all heads and the trailer together.
         static let limit = 256 * 1024
 
         private(set) var headers = HeaderFields()
@@ -63,7 +63,7 @@
         /// Ends a head. After an interim answer another head follows; 101 is final, because the client never asks for another protocol.
         private mutating func end() -> Bool {
             guard announced > 0 else { return false }
-            // libcurl would undo other codings, however long that takes.
+            // Refuse other codings: libcurl would decode them, even if that takes very long.
             let codings = headers.values("Transfer-Encoding").flatMap { $0.split(separator: ",") }
             guard codings.allSatisfy({ HeaderFields.Line("", String($0)).value.lowercased() == "chunked" }) else {
                 return false

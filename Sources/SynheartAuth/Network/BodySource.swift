@@ -26,11 +26,11 @@ public final class BodySource: Sendable {
     /// the SDK.
     ///
     /// If the bytes are not the signed ones, the stream stops before its last bytes, or is not created. A transport opens the
-    /// body once, because it sends a request once. It must keep the source while it reads the stream: without the source, a
-    /// stream that stopped would seem to end there.
+    /// body once, because it sends a request once. It must keep the source while it reads the stream: if the source is released,
+    /// a stream that stopped early looks like one that has ended.
     ///
-    /// - Parameter limit: How long the app may take to open its stream, and outside Apple's systems to read it, the wait for a
-    ///   thread included.
+    /// - Parameter limit: The time limit for opening the app's stream, including the wait for a thread. Outside Apple's systems it
+    ///   also includes reading the stream.
     public func open(within limit: Duration = .seconds(30)) async throws -> InputStream {
         try await send(within: limit).takeStream()
     }

@@ -40,8 +40,8 @@ public struct TransportRequest: Sendable, Hashable {
     public let deadline: Duration
     /// The most bytes of the answer's body, unless it is streamed.
     public let maximumAnswer: Int
-    /// Whether the body of a 2xx or 3xx is ``TransportResponse/stream`` instead of bytes. The deadline then ends with the answer's
-    /// head.
+    /// Whether the body of a 2xx or 3xx is ``TransportResponse/stream`` instead of bytes. The deadline then applies only until the
+    /// answer's head has arrived.
     public let streamsAnswer: Bool
 
     /// The usual limit of an answer: 4 MiB.

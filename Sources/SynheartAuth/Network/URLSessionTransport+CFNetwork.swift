@@ -31,8 +31,8 @@
     }
 
     extension URLSessionExchanges {
-        /// Returns the 401, and leaves questions about the connection (its certificates, a proxy's password) to the session's
-        /// delegate.
+        /// Makes the server's 401 the answer, and leaves questions about the connection (its certificates, a proxy's password) to
+        /// the session's delegate.
         func answerChallenge(
             _ challenge: URLAuthenticationChallenge, of task: URLSessionTask, in session: URLSession,
             _ completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void

@@ -32,8 +32,8 @@
     }
 
     extension URLSessionExchanges {
-        /// Returns the 401, whose response is already complete. On this platform every disposition sends the request again,
-        /// cancels the task, or, without a credential, never ends it.
+        /// Makes the server's 401 the answer: its response is already complete. On this platform no disposition does that. Each one
+        /// sends the request again, cancels the task, or, without a credential, never ends the task.
         func answerChallenge(
             _ challenge: URLAuthenticationChallenge, of task: URLSessionTask, in session: URLSession,
             _ completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void

@@ -15,7 +15,7 @@ internal import Foundation
 struct PrivateDirectory: Sendable {
     let path: String
 
-    /// The failure of a system call, or of a check that `call` then names.
+    /// The failure of a system call or of a check. `call` is the name of the system call or the check.
     struct Failure: Error, Sendable {
         /// Another user owns the directory or a file, or can access it.
         static let notPrivate = Failure(call: "permissions", number: EPERM)
@@ -193,7 +193,7 @@ struct PrivateDirectory: Sendable {
         guard information.st_mode & 0o077 == 0, information.st_uid == geteuid() else { throw .notPrivate }
     }
 
-    // The parents are not checked: only the user can write to them, or users who can replace the directory anyway.
+    // The parents are not checked: another user who can write to one could replace this directory in any case.
     private func ensureExistsUnchecked() throws(Failure) {
         do {
             try FileManager.default.createDirectory(

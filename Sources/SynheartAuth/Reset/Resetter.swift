@@ -20,8 +20,8 @@ struct Resetter: Sendable {
         let deviceID = record.deviceID
         let begun = try await begin(record, reason)
         try await finish(begun)
-        // If the mark was not written, the change of state was not announced yet. If the reset had begun before this call, the
-        // state does not change, and `announce` does nothing.
+        // The record is unchanged for one of two reasons. If the disk was full, `begin` did not announce the change of state, so
+        // announce it now. If the reset had begun before this call, the state does not change, and `announce` does nothing.
         if begun == record { try context.ledger.announce(.resetStarted(reason), of: record) }
         context.log.event(.identityReset, device: deviceID)
     }

@@ -14,8 +14,8 @@ package enum CText {
         return text.utf8.elementsEqual(bytes) ? text : nil
     }
 
-    /// Bytes; nil for NULL with a length, a negative length, and 2 GiB or more: if the memory did not suffice for the copy, Swift would
-    /// stop the process.
+    /// A copy of the bytes; nil if the length is negative, if it is 2 GiB or more, or if the pointer is NULL and the length is not 0.
+    /// The length is limited because Swift stops the process if it cannot allocate the copy.
     package static func bytes(_ pointer: UnsafePointer<UInt8>?, _ length: Int) -> [UInt8]? {
         if length == 0 { return [] }
         guard let pointer, (0...Int(Int32.max)).contains(length) else { return nil }

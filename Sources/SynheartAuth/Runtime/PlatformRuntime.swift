@@ -180,7 +180,7 @@ extension KeyAlias {
 }
 
 extension RuntimeHost {
-    /// The platform's parts behind C's types. Malformed text is a failure; `keyExists` returns 0 for it.
+    /// The functions of `runtime` with C's types. For malformed text a function fails; `keyExists` returns 0.
     init(_ runtime: PlatformRuntime) {
         @Sendable func name(_ text: Text) -> String? { CText.string(text).flatMap { $0.isEmpty ? nil : $0 } }
         @Sendable func status(_ isDone: Bool?) -> Int32 { isDone == true ? 0 : 1 }

@@ -177,7 +177,7 @@ struct AuthenticatedSend: Sendable {
         }
     }
 
-    /// Sends a copy. Ends the exchange if its body breaks.
+    /// Sends a copy. Ends the exchange if the body cannot be read again, or has other bytes than the signed ones.
     private func transmit(
         _ request: TransportRequest, _ body: BodyCopy?
     ) async throws(TransportError) -> TransportResponse {
@@ -190,7 +190,7 @@ struct AuthenticatedSend: Sendable {
                 return .failure(error)
             }
         }
-        // Cancel in a separate task: the body breaks on the transport's thread, and ending the exchange may wait for that thread.
+        // Cancel in a separate task: the thread that reads the body runs this closure, and ending the exchange may wait for it.
         body.whenBroken { Task { exchange.cancel() } }
         let result = await withTaskCancellationHandler {
             await exchange.value
@@ -233,13 +233,13 @@ struct AuthenticatedSend: Sendable {
 
     /// Learns the clock, unless another call has done so since the refused copy was signed.
     ///
-    /// - Returns: Whether to sign again. False: another origin refused the copy, and for the auth service the clock is right.
+    /// - Returns: Whether to sign again; false if another origin refused the copy, but the auth service finds the clock right.
     private func learnClock(_ verdict: SynheartAuthError, after sent: SentCopy) async throws(SynheartAuthError) -> Bool
     {
         let before = sent.record.clockOffset
         guard try await context.ledger.load().clockOffset == before else { return true }
-        // A copy that was under way for long is refused although the clock is right. Its answer's time may be old too, so ask for
-        // the status instead.
+        // A copy that was delayed on its way is refused although the clock is right. The time in its answer may be as old as the
+        // delay, so ask for the status instead.
         let isLate = context.clock.continuous - sent.signedAt > ServiceClient.longestRoundTrip
         if isAuthOrigin, !isLate, let time = verdict.serverTime {
             guard

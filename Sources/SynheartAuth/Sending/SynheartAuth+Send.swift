@@ -14,9 +14,9 @@ extension SynheartAuth {
     ///
     /// - Parameters:
     ///   - request: A request to the auth service or to one of `Configuration.origins`. Redirects are not followed. Its deadline
-    ///     bounds the whole call; if the answer is streamed, until its head. A file or a source as the body needs scheme 2; it is
-    ///     read for its digest, and again for each copy that is sent. The headers must not include those that the transport
-    ///     writes (`Host`, `Content-Length`, `Transfer-Encoding`, `Connection`, …) or those of the signature.
+    ///     bounds the whole call; if the answer is streamed, only the time until the answer's head. A file or a source as the body
+    ///     needs scheme 2; it is read for its digest, and again for each copy that is sent. The headers must not include those that
+    ///     the transport writes (`Host`, `Content-Length`, `Transfer-Encoding`, `Connection`, …) or those of the signature.
     ///   - appID: The app whose identity signs.
     ///   - scheme: nil for the scheme that the device signs with, which is the higher of `Configuration.scheme` and the device's
     ///     floor. Any other scheme is refused, because no call may change how others sign.

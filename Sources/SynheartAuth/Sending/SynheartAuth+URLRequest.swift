@@ -43,8 +43,8 @@ extension DeviceAuthenticating {
     /// ``DeviceAuthenticating/send(_:appID:scheme:asserting:)`` does. Redirects are not followed: a 3xx is the answer.
     ///
     /// - Parameters:
-    ///   - request: A request to the auth service or to one of `Configuration.origins`, its body in `httpBody`. Its
-    ///     `timeoutInterval`, or an hour if that is less, bounds the whole call.
+    ///   - request: A request to the auth service or to one of `Configuration.origins`, its body in `httpBody`. The
+    ///     whole call ends after its `timeoutInterval`, at most after one hour.
     ///   - appID: The app whose identity signs.
     ///   - scheme: nil for the scheme that the device signs with; any other is refused.
     ///   - asserting: Whether the request carries an App Attest assertion from the start.

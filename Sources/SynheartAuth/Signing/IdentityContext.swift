@@ -63,7 +63,7 @@ final class IdentityContext: Sendable {
 
     private static let noAnswer = KeyStoreError(.unavailable, reason: "the key store does not answer")
 
-    /// Throws while a change of the key store is abandoned: the resulting key is unknown.
+    /// Throws while an abandoned change of the key store has not returned: it may still create or delete a key.
     func checkKeyStore() throws(SynheartAuthError) {
         if configuration.keyCalls.hasChangeLeftBehind { throw error(Self.noAnswer) }
     }
@@ -144,7 +144,7 @@ final class IdentityContext: Sendable {
         var seen: Set<SynheartAuthError.Code> = []
         let origin = configuration.origin.origin
         var scheme = demands.scheme(of: origin) ?? scheme(for: record)
-        // `demands` is bounded and may not store a demand.
+        // Whether the service demanded an assertion in this call. `demands` is bounded and may not store the demand.
         var isAssertionDemanded = false
         while true {
             let start = clock.continuous
@@ -180,7 +180,7 @@ final class IdentityContext: Sendable {
                 }
                 let offset = record.clockOffset
                 record = try await ledger.loadOfAnyOrigin()
-                // A copy that was under way for long is refused although the clock is right.
+                // A copy that was delayed on its way is refused although the clock is right.
                 let isLate = clock.continuous - start > ServiceClient.longestRoundTrip
                 guard error.remedy == .learnClock, record.clockOffset == offset, !isLate else { continue }
                 // The record has no new offset: there is nothing to learn, or the offset could not be stored. Store it once more, so

@@ -114,7 +114,7 @@ struct IdentityLedger: Sendable {
         case operation, record
     }
 
-    /// Waits for running time, at most 30 seconds, and then for the lock, at most about two minutes.
+    /// Waits at most 30 seconds until the system grants time to run in the background, and then at most about two minutes for the lock.
     func lock(_ scope: LockScope) async throws(SynheartAuthError) -> HeldLock {
         let held = HeldLock(guarding: [keyCalls, calls], isOperation: scope == .operation)
         let time = runningTime.begin { held.expire() }
@@ -130,14 +130,14 @@ struct IdentityLedger: Sendable {
         return held
     }
 
-    /// The limit of the wait for running time. Usually the system answers at once.
+    /// The limit of the wait for the system's answer about running time. Usually the system answers at once.
     private static let timeLimit = Duration.seconds(30)
 
     private func takeLock(_ scope: LockScope) async throws(SynheartAuthError) -> any StorageLock {
         let (storage, name) = (storage, name)
         for _ in 0..<Self.lockAttempts {
             do throws(StorageError) {
-                // An abandoned change keeps the lock until it ends.
+                // A write or removal that hangs, and that the SDK no longer waits for, keeps the lock until it returns.
                 if calls.hasChangeLeftBehind { throw Self.noAnswer }
                 let lock = try await call(
                     .lockRecord, unclaimed: { $0?.release() },
@@ -165,7 +165,7 @@ struct IdentityLedger: Sendable {
         }
     }
 
-    /// Makes one call of the storage, outside Swift's thread pool.
+    /// Calls the storage once, on a thread outside Swift's thread pool.
     private func call<Value: Sendable>(
         _ kind: BlockingCall, unclaimed: @escaping @Sendable (Value) -> Void = { _ in },
         _ body: @escaping @Sendable () throws(StorageError) -> Value
@@ -194,7 +194,7 @@ struct IdentityLedger: Sendable {
         } catch {
             damage = UndecodableRecord(cause: error)
         }
-        // Keep a copy for diagnosis. The record stays, so that nothing starts over silently.
+        // Keep a copy for diagnosis. The record itself stays, so that the SDK does not register again as if there had been no identity.
         let (storage, name) = (storage, name)
         let isCopied: Void? = try? await call(.setRecordAside) { () throws(StorageError) in
             try storage.setAside(bytes, of: name)
@@ -217,8 +217,8 @@ struct IdentityLedger: Sendable {
         throw failure
     }
 
-    /// Returns if a suspicious reading is confirmed: it is the second one, at least two seconds after the first, and the canary
-    /// works. Otherwise throws.
+    /// Returns if a suspicious reading is confirmed: it is the second one, at least two seconds after the first, and the storage's
+    /// canary shows that the storage works. Otherwise throws.
     private func believe(
         _ kind: RecordSuspicions.Kind, _ what: String, _ cause: any Error
     ) async throws(SynheartAuthError) {
@@ -242,7 +242,7 @@ struct IdentityLedger: Sendable {
         if case .resetStarted = event { true } else { false }
     }
 
-    /// Announces an event that was not recorded.
+    /// Announces the change of state that an event causes, although the event was not recorded.
     func announce(_ event: IdentityEvent, of record: IdentityRecord) throws(SynheartAuthError) {
         let after = try IdentityReducer.reduce(record, event)
         if after.state != record.state { announce(record.state, after) }

@@ -42,8 +42,8 @@ struct IdentityRecord: Sendable, Hashable {
         var journal: JournalEntry?
     }
 
-    /// A class, for code size: async functions keep records across many calls, each with code that copies one, and a reference is
-    /// only one word.
+    /// A class, so that copying a record copies only a reference. Async functions keep records across many calls, and the code that
+    /// copies a large struct at each call would make the library larger.
     private final class Storage: Sendable {
         let fields: Fields
 
@@ -90,7 +90,7 @@ enum JournalEntry: Sendable, Hashable {
     case registration(IdentityRecord.KeyReference, isSent: Bool)
     /// A rotation to a key under this alias.
     case rotation(PendingRotation)
-    /// A replaced key that must be deleted.
+    /// A key that must be deleted: a replaced key, or the new key of an abandoned rotation.
     case disposal(KeyAlias)
     /// A reset that must tell the service and delete the keys.
     case reset(ResetReason)
@@ -101,13 +101,13 @@ struct PendingRotation: Sendable, Hashable {
     var reason: RotationReason
     /// The new key's thumbprint; nil until the key exists.
     var thumbprint: String?
-    /// The latest timestamp of the sent copies that may still take effect, or the service's time after they were sent if that is
-    /// earlier; nil if there are none. The service refuses copies whose timestamp is too old.
+    /// The latest timestamp of the sent copies of the rotation request that may still take effect, or the service's time after they
+    /// were sent if that is earlier; nil if there are none. The service refuses copies whose timestamp is too old.
     var lastCopy: UnixTime?
     /// Whether the last attempt ended with `ROTATION_FAILED`. The next attempt then first asks the service which key is current.
     var isRefused = false
-    /// The attestation provider's new handle, if the rotation replaces a lost one. It becomes the identity's handle with the
-    /// rotation.
+    /// The attestation provider's new handle, if the rotation replaces a lost one. It becomes the identity's handle when the service
+    /// accepts the rotation.
     var newHandle: IdentityRecord.AttestationKey?
 
     /// Whether a copy with a new handle may still take effect. Then no other copy may be sent, because the answer would not show
@@ -129,10 +129,10 @@ extension IdentityRecord {
     /// The persisted form.
     var bytes: [UInt8] { storage.fields.bytes }
 
-    /// Reads a persisted record, strictly. Another version, another app or a contradictory state is an error, never a fresh start.
+    /// Reads a persisted record, strictly. Throws for another version, another app or a contradictory state.
     init(_ bytes: [UInt8], appID: AppID) throws { storage = Storage(try Fields(bytes, appID: appID)) }
 
-    /// Whether the state allows the identity, and the identity has what it needs.
+    /// Whether `state` allows the value of `identity`. Unless that is `none`, the record needs a device id, a key and a platform too.
     var isConsistent: Bool { storage.fields.isConsistent }
 }
 

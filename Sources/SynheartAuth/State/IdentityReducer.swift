@@ -15,7 +15,7 @@ enum IdentityEvent: Sendable, Hashable {
     case registrationFailed(forgetsKey: Bool)
 
     // Rotation.
-    /// A running rotation keeps its key, and gets the stronger reason of the two.
+    /// If a rotation is already running, it keeps its key, and gets the stronger reason of the two.
     case rotationStarted(KeyAlias, RotationReason)
     case rotationHandleMade(id: String)
     case rotationHandleForgotten
@@ -29,7 +29,7 @@ enum IdentityEvent: Sendable, Hashable {
     /// The new key of a rotation is dropped: it is lost, or its hardware attestation cannot name a new challenge. No
     /// sent copy of the rotation may still take effect.
     case rotationKeyForgotten
-    /// `keepsDemand`: the demand to rotate is about the new key.
+    /// `keepsDemand`: the service demands that the new key is rotated too, so the record keeps the demand.
     case rotationConfirmed(at: UnixTime, keepsDemand: Bool = false)
     /// The rotation did not succeed. The pending key is kept: a copy may still arrive.
     case rotationSuspended(isRefused: Bool)
@@ -215,7 +215,7 @@ extension IdentityRecord {
     fileprivate mutating func fail(forgetsKey: Bool) throws(SynheartAuthError) {
         guard self.identity != .active else { throw refusal(of: .unregistered) }
         try move(.failure)
-        // The service may have this key. The next registration uses it again.
+        // The service may know this key, so the next registration uses it again, unless `forgetsKey`.
         let kept: JournalEntry? =
             if case .registration = self.journal {
                 self.journal

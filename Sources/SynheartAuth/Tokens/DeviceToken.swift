@@ -42,7 +42,7 @@ struct TokenCache: Sendable {
 
     private var entries: [String: Entry] = [:]
 
-    /// The most audiences. An app that asks for ever new audiences must not fill the memory.
+    /// The most audiences in the cache. Without a limit, an app that always asks for new audiences would fill the memory.
     private static let limit = 16
 
     subscript(audience: String?) -> Entry? {

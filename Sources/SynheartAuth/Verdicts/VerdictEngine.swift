@@ -12,7 +12,7 @@ enum VerdictEngine {
         case final
         /// "Not found", "cannot use it", "authentication failed", "corrupted data", or any answer without a documented retry.
         case suspicious
-        /// Locked, locked out for a while, busy, restarted, I/O.
+        /// The platform is locked, locked out for a while, busy or restarted, or an I/O operation failed.
         case temporary
     }
 

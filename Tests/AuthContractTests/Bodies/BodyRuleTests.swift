@@ -145,7 +145,8 @@ import Testing
         for bad: JSONValue in ["", "ftp", "HTTPS", "https "] { #expect(verifies(("scheme", bad)) == nil) }
     }
 
-    /// The parser accepts a wrong method, and the verifier refuses it: the device chose the method, not the caller.
+    /// The device chose the method, not the backend that asks for the verification. So a wrong method is not an error of the backend's
+    /// body: the parser accepts it, and the verifier refuses the request.
     @Test func `the method is kept as received`() {
         for odd in ["", "GET ", "G\nT", "G É"] { #expect(verifies(("method", .string(odd)))?.method == odd) }
         #expect(verifies(("method", 1)) == nil)

@@ -54,7 +54,7 @@ import Testing
         try check("ecdsa_secp256r1_sha256_p1363_test", count: 262) { try RequestSignature(raw: $0) }
     }
 
-    /// Strict DER: an accepted encoding equals the one that is written.
+    /// Strict DER: the parser accepts only the encoding that `der` writes.
     @Test func `a signature that is read is written the same`() throws {
         let vectors = try Vectors.load("ecdsa_secp256r1_sha256_test", as: File.self)
         for test in vectors.testGroups.flatMap(\.tests) {
@@ -89,7 +89,7 @@ import Testing
     }
 
     /// Anyone can turn (r, s) into (r, n - s), which is valid too. r stays the same, so it identifies a replay.
-    @Test func `r is the same with the other s`() throws {
+    @Test func `the signature with n - s is valid too, and r stays the same`() throws {
         for _ in 0..<20 {
             let signature = try sign()
             let other = try RequestSignature(raw: signature.r + GroupOrder.minus(Array(signature.raw.suffix(32))))

@@ -3,8 +3,8 @@ import Testing
 
 @_spi(Service) @testable import AuthContract
 
-/// The table of refusals, compared with everything that repeats a part of it. SynheartAuthTests checks how a client handles the
-/// codes.
+/// The table of `ErrorCode`, compared with `errors.json`, the protocol document and the plugin's contract, which repeat parts of it.
+/// SynheartAuthTests checks how a client handles the codes.
 @Suite struct ProtocolErrorVectors {
     struct File: Decodable { let codes: [Code] }
 

@@ -90,7 +90,7 @@ import Testing
 
     // MARK: Recomputing examples
 
-    @Test("a test recomputes each example")
+    @Test("each example of the document is recomputed by a test")
     func names() {
         #expect(
             examples.keys.sorted() == [

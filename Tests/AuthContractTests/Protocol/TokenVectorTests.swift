@@ -3,7 +3,7 @@ import Foundation
 import StrictJSON
 import Testing
 
-/// `docs/vectors/tokens.json`: a backend's check of a device token, step by step as in the document.
+/// `docs/vectors/tokens.json`: a backend's check of a device token, with the steps of `docs/protocol.md`.
 @Suite struct ProtocolTokenVectors {
     struct File: Decodable {
         let jwks: KeySet

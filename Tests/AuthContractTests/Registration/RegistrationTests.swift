@@ -14,7 +14,7 @@ import Testing
         #expect(expected.count == 32)
     }
 
-    /// Computed with Python's hashlib.
+    /// Python's hashlib computed the expected nonce.
     @Test func `the nonce is the one of the vector`() {
         let nonce = BindingNonce(challenge: challenge, publicKeyText: "TUZr")
         #expect(Hexadecimal.encode(nonce.bytes) == "efd74043bf102b120f3aad55f4efe7f0d6d191b49dac18b0bd54ad64a7ad0083")

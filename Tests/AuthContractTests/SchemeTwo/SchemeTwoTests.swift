@@ -189,7 +189,7 @@ import Testing
     }
 
     /// (r, n - s) is valid too; the replay claim is the same, because it is computed from the signed bytes.
-    @Test func `the signature with the other s has the same base digest`() throws {
+    @Test func `the signature with n - s has the same base digest`() throws {
         let request = SchemeTwoRequest()
         let sent = try request.sign()
         let other = SchemeTwoHeaders(

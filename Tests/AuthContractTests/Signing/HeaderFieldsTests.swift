@@ -39,7 +39,7 @@ import Testing
     @Test func `white space around a value is removed`() throws {
         #expect(try HeaderFields([("A", " \t b c\t ")]).one("a") == "b c")
         #expect(try HeaderFields([("A", " \t")]).one("a").isEmpty)
-        // Other white space is not optional: it stays in the value, and the parser of the value refuses it.
+        // Only spaces and tabs are removed. Other white space stays in the value, and the parser of the value refuses it.
         #expect(try HeaderFields([("A", "\u{A0}b\n")]).one("a") == "\u{A0}b\n")
     }
 }

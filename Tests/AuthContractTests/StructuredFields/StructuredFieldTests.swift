@@ -47,7 +47,7 @@ import Testing
         "a=1e3", "a=-.5", "a=1-", "a=٣",
         // Strings
         #"a=""#, #"a="x"#, #"a="\x""#, #"a="\"#, "a=\"\n\"", "a=\"\u{7F}\"", "a=\"é\"", "a='x'", #"a="x"y"#,
-        // Byte Sequences: padded, canonical, no white space
+        // Byte Sequences that are not closed, not padded or not canonical, or have white space
         "a=:", "a=:aGVsbG8=", "a=:aGVsbG8:", "a=:aGVsbG9=:", "a=:aGVs bG8=:", "a=:_-8=:", "a=:====:", "a=:aGVsbG8=\n:",
         // Booleans, Dates, Display Strings
         "a=?", "a=?2", "a=?10", "a=?true", "a=@", "a=@1.5", "a=@x", "a=%\"x\"", "a={1}", "a=[1]", "a=<1>",

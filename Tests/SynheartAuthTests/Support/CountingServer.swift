@@ -5,7 +5,8 @@ import Foundation
 @testable import SynheartAuth
 
 /// A server that executes every request that it accepts, and counts executions. It accepts a nonce once, as the contract demands.
-/// A request's header `X-Plan` determines what happens to it: one plan for each nonce. `X-Id` names the counted effect.
+/// The header `X-Id` names the counted effect. `X-Plan` lists plans: the first one is for the first nonce with this id, the second
+/// one for the second nonce.
 final class CountingServer: Sendable {
     /// What happens to a request.
     enum Plan: String, Sendable, CaseIterable {
@@ -204,7 +205,7 @@ final class Socket {
             == bytes.count
     }
 
-    /// Makes `close` send a reset to the peer instead of an end.
+    /// Makes `close` send a TCP reset (RST) instead of a FIN.
     func reset() {
         var option = linger(l_onoff: 1, l_linger: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))

@@ -33,7 +33,7 @@ actor FakeService: HTTPTransport {
     struct Policy: Sendable {
         /// `assertions_required_on`.
         var assertionPrefixes: [String] = []
-        /// Whether the refusal names the prefix.
+        /// Whether a refusal for a missing assertion names the prefix of the paths that need one.
         var namesPrefix = true
         /// `reattest_on_rotation`.
         var reattests = false

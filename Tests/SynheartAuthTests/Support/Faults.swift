@@ -14,7 +14,7 @@ final class Faults: Sendable {
 
     private let state = Locked(State())
 
-    /// The number of points that were passed since `die(at:)`.
+    /// The number of points at which the process could have died, since `die(at:)`. A point is before or after an external call.
     var points: Int { state.withLock { $0.points } }
     var isDead: Bool { state.withLock { $0.isDead } }
 

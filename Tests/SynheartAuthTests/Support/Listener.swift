@@ -40,8 +40,8 @@ struct Listener: Sendable {
 
     /// Accepts no more connections.
     ///
-    /// The accepting thread closes the listener. If it were closed here, another listener could get its descriptor number before
-    /// that thread accepts again, and this server would answer the other one's requests.
+    /// Except on Darwin, the accepting thread closes the listener. If it were closed here, another listener could get its descriptor
+    /// number before that thread accepts again, and this server would answer the requests of the other listener.
     func stop() {
         shutdown(descriptor, Int32(SHUT_RDWR))
         #if canImport(Darwin)

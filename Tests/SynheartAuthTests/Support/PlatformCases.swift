@@ -249,7 +249,7 @@ extension PlatformCase {
             }
             #expect(try await handset.register().status == .registered)
         },
-        PlatformCase("locked or busy is not invalid: retryable, and the state stays") {
+        PlatformCase("a locked or busy key store is a retryable error, and the state stays") {
             (handset: PlatformPhone) async throws in
             _ = try await handset.register()
             try handset.platform.failSignatures(.unavailable)
@@ -367,8 +367,8 @@ extension PlatformCase {
         },
     ]
 
-    /// Runs `operation` once for each of its points, and lets the process die there. Then runs `recover`, and expects
-    /// a signature that verifies.
+    /// Runs `operation` once for each point at which the process can die (`Faults`), and lets it die there. Then runs `recover`, and
+    /// expects a signature that verifies.
     private static func dying(
         _ platform: any PlatformUnderTest.Type, before: (SynheartAuth) async throws -> Void,
         _ operation: (SynheartAuth) async throws -> Void, recover: (PlatformPhone, Comment) async throws -> Void

@@ -29,7 +29,7 @@ _ORIGIN = re.compile(r"(https?)://([A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1
 _AUTHORITY = re.compile(r"[\x21-\x2b\x2d-\x7e]{1,300}")
 _SERVER_TIME = re.compile(r"[0-9]{10}")
 _FIELD = re.compile(r"[\x20-\x7e]{1,1000}")
-# Used if the service sends no Retry-After.
+# The seconds of `Retry-After` if the service sends none.
 _RETRY_AFTER = 5
 
 
@@ -126,7 +126,7 @@ class Verifier:
         self._headers = {"Authorization": f"Bearer {credential}", "Content-Type": "application/json"}
         self._attempts = attempts
         self.body_limit = body_limit
-        # The longest that `verify` takes, without look-ups of the service's name: attempts, and the pauses between them.
+        # The longest that `verify` takes, in seconds: all attempts, and the pauses between them. Name look-ups are not included.
         self.longest = attempts * timeout + sum(_pause(attempt) for attempt in range(1, attempts))
 
     def verify(self, request: Incoming) -> Union[Verification, Refusal]:
@@ -177,7 +177,7 @@ class Verifier:
             except Unreachable as error:
                 _log.warning("the auth service did not answer: %s", error)
                 continue
-            # No retry after a Retry-After: the phone would wait too long.
+            # If the answer has Retry-After, do not retry: the phone would wait too long.
             if answer.status < 500 or answer.retry_after is not None:
                 break
         return answer

@@ -19,7 +19,7 @@ StartResponse = Callable[..., Any]
 App = Callable[[Any, Any], Iterable[bytes]]
 
 # If a proxy on loopback sends the header SCRIPT_NAME, gunicorn removes its value from the start of the path that the app routes on.
-# The device did not sign that header.
+# The device signs neither of these headers, so a request that has one is refused.
 _MOVING_THE_PATH = ("HTTP_SCRIPT_NAME", "HTTP_PATH_INFO")
 
 
@@ -95,7 +95,7 @@ class SynheartWSGI:
 def _lines(environ: Environ) -> List[Tuple[str, str]]:
     """The header lines that the verifier needs.
 
-    WSGI joins the lines of a header with commas. No header of a signed request has a comma in it, but for the dictionaries
+    WSGI joins the lines of a header with commas. No header of a signed request has a comma in it, except the dictionaries
     `Signature-Input` and `Signature`. So a comma in another header means that the header was repeated. Each part is sent to the
     service as its own line, and the service refuses the repeated header.
     """

@@ -97,7 +97,7 @@ public func SecAccessControlCreateWithFlags(
 public final class SecKey: NSObject {
     enum Backing { case priv(P256.Signing.PrivateKey), pub(P256.Signing.PublicKey) }
     let backing: Backing
-    /// The key's tag. It tells whether the key is a canary, whose signatures may fail separately.
+    /// The key's tag. It tells whether the key is a canary, with which the SDK tests signing. `failSigning` can spare canaries.
     let tag: String
     init(_ b: Backing, tag: String = "") { (backing, self.tag) = (b, tag) }
 }
@@ -223,7 +223,7 @@ public enum StandInKeychain {
     public static func loseIdentityKeys() {
         with { $0.keys.removeAll { !String(decoding: $0.tag, as: UTF8.self).hasSuffix(" canary") } }
     }
-    /// The number of records, without the canary.
+    /// The number of records. Canaries are not counted.
     public static var itemCount: Int { with { $0.items.keys.count { $0.service == "ai.synheart.auth" } } }
     /// The access groups that have keys or items.
     public static var usedGroups: Set<String> { with { Set($0.items.keys.map(\.group) + $0.keys.map(\.group)) } }

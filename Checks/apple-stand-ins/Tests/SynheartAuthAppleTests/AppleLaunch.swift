@@ -4,7 +4,7 @@ import Foundation
 @testable import SynheartAuth
 
 extension Phone {
-    /// Launches a process on Apple's parts: Keychain, Secure Enclave, App Attest.
+    /// Launches the SDK, as a new process does, with Apple's Keychain, Secure Enclave and App Attest.
     func launchOnApple(
         group: String? = nil, bundle: String = Phone.app, activity: ExpiringActivity = ExpiringActivity(),
         scheme: SignatureScheme = .one

@@ -10,7 +10,7 @@ import os
 
 @testable import SynheartAuth
 
-/// The SDK on Apple's parts: Keychain, Secure Enclave, App Attest. The stand-ins are shared, so only one test runs at a time.
+/// The SDK with Apple's Keychain, Secure Enclave and App Attest. The stand-ins are shared, so only one test runs at a time.
 @Suite(.serialized) struct AppleTests {
     let phone = Phone()
 
@@ -283,7 +283,7 @@ import os
         await #expect(throws: DCError(.invalidKey)) {
             try await DCAppAttestService.shared.attestKey(try #require(handle), clientDataHash: Data(hash))
         }
-        // The SDK never attests an attested key again: after a failed register call it makes a new key.
+        // The SDK never attests an attested key again: after the failed register call it makes a second key. The test made one above.
         await phone.service.refuse(.register, .internalError)
         #expect(try await launch().registerDevice(appID: Phone.app).status == .registered)
         #expect(StandInAppAttest.generated == 3)

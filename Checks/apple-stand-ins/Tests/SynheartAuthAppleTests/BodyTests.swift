@@ -39,7 +39,7 @@ import Testing
         try await eventually { BodyPump.threads.busy == 0 }
     }
 
-    @Test("a body that breaks never arrives as a whole one, however the send ends", arguments: 0..<20)
+    @Test("a body whose source fails never arrives as a complete body", arguments: 0..<20)
     func broken(round: Int) async throws {
         let server = try BulkServer()
         defer { server.stop() }

@@ -279,7 +279,7 @@ extension AppleTests {
             #expect(await phone.service.devices.count == 1)
         }
 
-        @Test("a holder that ends its time in the moment when it is over is not left waiting")
+        @Test("a holder that releases its running time while it expires does not hang")
         func endsAndExpires() async throws {
             let activity = ExpiringActivity()
             for _ in 0..<50 {

@@ -8,7 +8,7 @@ import Testing
 @testable import SynheartAuth
 
 extension AppleTests {
-    /// What Apple's error codes mean for an identity, depending on whether the canaries work.
+    /// What Apple's error codes mean for an identity. It depends on the canaries, with which the SDK tests the platform.
     @Suite(.serialized) struct Verdicts {
         let phone = Phone()
 
@@ -124,7 +124,7 @@ extension AppleTests {
             #expect(try await phone.signAndVerify(sdk).status == 200)
         }
 
-        @Test("a full or locked Keychain is unwell: nothing is lost while no canary can be written")
+        @Test("while the Keychain is full or locked, no key is declared lost")
         func keychainUnwell() async throws {
             let sdk = try phone.launchOnApple()
             let id = try await sdk.registerDevice(appID: Phone.app).deviceId
@@ -140,7 +140,7 @@ extension AppleTests {
             #expect(try await sdk.registerDevice(appID: Phone.app).deviceId == id)
         }
 
-        @Test("where the keys and all canaries are gone together, a new canary is proof")
+        @Test("if the key and its canary are gone but a new canary works, the key is treated as lost")
         func everythingGone() async throws {
             let sdk = try phone.launchOnApple()
             let id = try await sdk.registerDevice(appID: Phone.app).deviceId
@@ -286,7 +286,7 @@ extension AppleTests {
             for process in [sdk, other] { await expectError(.notRegistered) { try await sign(process) } }
         }
 
-        @Test("a version ends before the record changes, and none begins before the change is over")
+        @Test("a record's version ends before the change, and the next begins after it")
         func versionDuringChange() throws {
             let directory = NSTemporaryDirectory() + "synheart-auth-tests/\(UUID().uuidString)"
             defer { try? FileManager.default.removeItem(atPath: directory) }
@@ -398,7 +398,7 @@ extension AppleTests {
             #expect(try await phone.signAndVerify(sdk).status == 200)
         }
 
-        @Test("a record that is found again was never gone")
+        @Test("a record that a later read finds is not treated as lost")
         func recordFoundAgain() async throws {
             let sdk = try phone.launchOnApple()
             let id = try await sdk.registerDevice(appID: Phone.app).deviceId

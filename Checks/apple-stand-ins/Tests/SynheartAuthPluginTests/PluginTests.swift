@@ -72,7 +72,7 @@ struct PluginTests {
         #expect(called == Set(Contract.calls.keys).subtracting(["cancel"]))
     }
 
-    @Test func `arguments reach the client as they are`() async throws {
+    @Test func `the client gets the arguments that Dart sent`() async throws {
         client.fake.set(.registered, appID: "app")
         _ = try await client.fake.registerDevice(appID: "app")
         let body = FlutterStandardTypedData(bytes: Data([9]))
@@ -219,7 +219,7 @@ struct PluginTests {
         #expect(client.calls.count == 1)
     }
 
-    @Test func `after a hot restart calls go on, and one engine's end does not end another's calls`() async {
+    @Test func `calls work after a hot restart, and detaching one engine leaves the calls of another running`() async {
         let (gate, go) = AsyncStream.makeStream(of: Void.self)
         client.gate = gate
         let other = Engine(client)
@@ -278,7 +278,7 @@ struct PluginTests {
         #expect(await engine.call("maintain", call(["call": NSNumber(value: 2)])).isSuccess)
     }
 
-    @Test func `after the engine is gone nothing is replied`() async {
+    @Test func `a call gets no reply after its engine was detached`() async {
         client.gate = AsyncStream { _ in }
         let replies = engine.start("registerDevice", registering)
         await until { client.calls.count == 1 }

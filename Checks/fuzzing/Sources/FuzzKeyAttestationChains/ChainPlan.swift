@@ -76,7 +76,7 @@ struct ChainPlan {
         case 1: return (remote, .remote)
         case 2: return (remote, .factory)
         case 3:
-            // A virtual machine's key signs a leaf.
+            // The key of a virtual machine (AVF) certifies an attacker's key, which signs the leaf.
             var forged = remote
             forged[1].subject = ModelCertificate.names[5]
             forged.insert(ModelCertificate(subject: ModelCertificate.names[0], key: .attackers), at: 1)

@@ -17,7 +17,7 @@ struct Oracle {
     let sent: [SentCertificate]
     let policy: ModelPolicy
 
-    /// The certificates below the root, and the root; nil if no root signed the last of them.
+    /// The certificates below the root, and the root; nil if the last one sent is neither a root nor signed by a root.
     private var path: (belowRoot: ArraySlice<SentCertificate>, root: RootKind)? {
         guard let last = sent.last else { return nil }
         if case .root(let kind) = last { return (sent.dropLast(), kind) }

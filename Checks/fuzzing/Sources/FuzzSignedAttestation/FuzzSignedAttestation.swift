@@ -7,7 +7,7 @@ import FuzzSupport
 
 private let workshop = Workshop()
 private let clientDataHash = Array(SHA256.hash(data: [1, 2, 3]))
-/// The receipt of every object. Verifying an attestation does not read it.
+/// The receipt in every attestation object. The verifier of attestations does not read it.
 private let receipt: [UInt8] = {
     let device = AppleDevice(
         system: .iOS("27.0"), app: AppleApp(appID: workshop.appID), authority: workshop.authority)
@@ -135,7 +135,7 @@ private struct AttestationPlan {
         if bits & 8 != 0 { data.refuse(if: !["5", "5.0.1", "10"].contains(map?.version ?? "")) }
     }
 
-    /// Whether the digits up to the first dot, at most nine, are 27 or more.
+    /// Whether a system of this version appends a map: its first number, of at most nine digits, is 27 or more.
     private static func appendsMap(_ version: String?) -> Bool {
         let digits = (version ?? "").prefix { $0 != "." }
         let isNumber = (1...9).contains(digits.utf8.count) && digits.utf8.allSatisfy { 0x30...0x39 ~= $0 }

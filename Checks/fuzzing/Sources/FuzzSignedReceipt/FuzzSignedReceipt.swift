@@ -10,7 +10,7 @@ private let clientDataHash = Array(SHA256.hash(data: [1, 2, 3]))
 // Created once, because each verifier caches the intermediate.
 private let fresh = ReceiptVerifier(trustAnchors: workshop.anchors)
 private let stored = ReceiptVerifier(policy: .stored, trustAnchors: workshop.anchors)
-/// A leaf of the attested key, for field 3.
+/// The leaf certificate of the attested key, which is field 3 of a receipt.
 private let leaf: [UInt8] = {
     let device = AppleDevice(
         system: .iOS("27.0"), app: AppleApp(appID: workshop.appID), authority: workshop.authority)
@@ -134,7 +134,8 @@ private struct ReceiptPlan {
             let honest = self[type].map { String(decoding: $0, as: UTF8.self) }.map(Self.isHonestTime) ?? false
             if !honest { expectation.leaveOpen() }
         }
-        // The changes may have put one honest time into the other's field. The model does not judge such a receipt.
+        // A change may have put an honest time into the field of another time, such as the expiry (field 21) into the creation time
+        // (field 12). The model does not judge such a receipt.
         let times = [12, 21].map { type in self[type].map { String(decoding: $0, as: UTF8.self) } ?? "" }
         if times[0] > "2026-09-21T14:14:20" || times[1] < "2026-12-01" { expectation.leaveOpen() }
     }

@@ -14,7 +14,7 @@ final Map<String, Object?> file =
 /// A part of the file.
 Map<String, Object?> part(Map<String, Object?> from, String name) => from[name] as Map<String, Object?>;
 
-/// A shape of the file, with the names of enums and messages resolved.
+/// A shape of contract/channel.json, with each name of an enum or a message replaced by its definition.
 Map<String, Object?> resolved(Map<String, Object?> shape) {
   final Map<String, Object?> result = <String, Object?>{'nullable': false, ...shape};
   switch (shape['type']) {
@@ -48,7 +48,7 @@ Map<String, Object?> described(Shape shape) => <String, Object?>{
   },
 };
 
-/// The fields of a message of the plugin in the file's form.
+/// The JSON object that contract/channel.json has for the fields of a message of the plugin.
 Map<String, Object?> describedFields(Message message) => <String, Object?>{
   for (final String name in message.fields.keys) name: described(message.fields[name]!),
 };

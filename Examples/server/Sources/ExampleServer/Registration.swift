@@ -58,7 +58,7 @@ extension AndroidVerifiers {
             switch try IntegrityToken(registration.integrityToken).decode(with: responseKeys) {
             case .decoded(let verdict): _ = try play.verify(verdict, binding: .nonce(nonce), at: now)
             case .refused(let error): throw error
-            // The token may be good. Whether to let the device in unchecked is a policy: this server does not.
+            // The token may be good, but this server cannot check it. Another policy could accept it unchecked.
             case .couldNotCheck(let reason): throw Refusal(.couldNotCheck, "\(reason)")
             }
             _ = try keys.verify(

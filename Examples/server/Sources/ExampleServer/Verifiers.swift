@@ -29,7 +29,7 @@ public struct AndroidVerifiers: Sendable {
     /// - Parameters:
     ///   - package: the app's package.
     ///   - certificateDigest: SHA-256 of the app signing key's certificate, 32 bytes.
-    ///   - responseKeys: from Play Console. With several pairs, tokens for an older pair can still be opened.
+    ///   - responseKeys: pairs of keys from Play Console. If an older pair is listed, tokens for it can be opened too.
     ///   - trustAnchors: Google's, except in tests.
     ///   - statusList: Google's list of revoked attestation keys; nil: revocation is not checked.
     public init(

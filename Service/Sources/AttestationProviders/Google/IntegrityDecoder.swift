@@ -125,7 +125,7 @@ final class IntegrityDecoder: Sendable {
 
     // MARK: State
 
-    /// The longest pause that Google may ask for, in seconds.
+    /// The longest pause that an answer of Google causes, in seconds. A longer `Retry-After` is shortened to this.
     private static let longestPause: Int64 = 300
 
     private func isPaused(_ subject: IntegritySubject) -> Bool {

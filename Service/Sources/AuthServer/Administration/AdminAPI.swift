@@ -14,7 +14,7 @@ struct AdminAPI: Sendable {
     /// Whether the service has begun to stop. If so, callers that wait for an event are answered at once.
     var isStopping: @Sendable () -> Bool = { false }
     let followers = AuditFollowers()
-    /// Searches of the audit log by code.
+    /// Runs searches of the audit log for events with given codes, one after another.
     let searches = QuestionQueue(to: "the audit log")
 
     private static let maximumBody = 256 * 1024

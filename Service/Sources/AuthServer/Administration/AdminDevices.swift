@@ -11,9 +11,9 @@ extension AdminAPI {
         if query.deviceID == nil, query.deviceHash == nil, query.status != .pending {
             query.appID = try request.narrowedApp()
         } else {
-            // A credential for some apps need not name one of them here. The store filters by the credential's apps, so it
-            // decodes no device of another app. The search may pass over rows of other apps, but the number of pending
-            // devices of each app is bounded.
+            // A search for one device or for pending devices. A credential for some apps need not name an app, because the store
+            // filters by the credential's apps and decodes no device of another app. The search may pass over rows of other
+            // apps, but the number of pending devices of each app is bounded.
             query.appID = try request.namedApp()
             query.scope = request.caller.scope
         }

@@ -67,7 +67,7 @@ private struct FindingSums {
         sums[finding] = sum
     }
 
-    /// The findings: those about requests first, then sorted by reason.
+    /// The findings in descending order of stage, reason and code, so those about requests come first.
     var json: [JSONValue] {
         func order(_ finding: WhatIf.Finding) -> (String, String, String) {
             (finding.stage.rawValue, finding.reason.rawValue, finding.code?.rawValue ?? "")

@@ -110,7 +110,7 @@ package struct ConfigurationFile: Sendable {
             return ConfigurationError("config", "a key appears twice (line \(context.mark.line) of \(path))")
         case .scanner(_, let problem, let mark, _), .parser(_, let problem, let mark, _),
             .composer(_, let problem, let mark, _):
-            // The reason is one of the library's fixed texts.
+            // `problem` is one of the library's fixed texts, so it shows nothing of the file.
             return ConfigurationError(
                 "config", "\(path) is not YAML: \(problem) (line \(mark.line), column \(mark.column))")
         default: return ConfigurationError("config", "\(path) is not YAML: it has a character that YAML does not allow")

@@ -169,9 +169,9 @@ package struct ServiceConfiguration: Sendable {
         return Setting(key: key, value: value, origin: .file(path), secretFile: path)
     }
 
-    /// The secrets that systemd may pass to the package's unit: those whose files are in the credential store. If only root can
-    /// read the store and the unit is installed, these are all secrets, because their files may be there. If systemd started
-    /// this process with credentials, there are none.
+    /// The secrets that systemd may pass to the package's unit: those whose files are in the credential store. If this process
+    /// may not read the store and the unit is installed, the result has every secret, because its file may be in the store. If
+    /// systemd started this process with credentials, the result is empty.
     private static func withheld(in store: String, _ environment: [String: String]) -> Set<ConfigurationKey> {
         guard environment["CREDENTIALS_DIRECTORY"] == nil else { return [] }
         var about = stat()

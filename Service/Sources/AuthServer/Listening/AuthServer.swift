@@ -36,7 +36,7 @@ package struct AuthServer: Sendable {
     /// A server for this service over these stores.
     ///
     /// - Parameters:
-    ///   - service: the rules.
+    ///   - service: handles the requests.
     ///   - stores: the service's stores, for readiness, metrics and the admin API.
     ///   - settings: addresses, limits, certificate.
     ///   - readiness: the checks of `/readyz`; nil: each store, the service key and the clock.
@@ -174,7 +174,8 @@ package struct AuthServer: Sendable {
         }
     }
 
-    // Do not use a Hummingbird `Application`: its logger and date for each request cost a tenth of a signature verification.
+    // Do not use a Hummingbird `Application`: the logger and the date that it makes for each request take a tenth of the time of a
+    // signature verification.
     private func listener(
         _ name: String, _ responder: some ListenerResponder, host: String, port: Int, certificate: TLSCertificate?,
         _ listeners: ListenerReadiness
@@ -187,14 +188,15 @@ package struct AuthServer: Sendable {
             listener: responder, settings: live, connections: connections, certificate: certificate,
             stopping: stopping, malformed: malformed
         ).service(host: host, port: port, settings: live, logger: quietLogger) { channel, address in
-            // Only the public listener must lose no request. The other listeners still answer while it finishes its requests.
+            // `stopping` lets this socket accept its last connections before it is closed. Only the public listener must lose no
+            // request.
             if name == "public" { stopping.began(listening: channel) }
             await listeners.listening(name, at: "\(scheme)://\(address)")
         }
     }
 
-    /// The logger of libraries. Its level is raised: libraries log addresses before all listeners are ready, and all their data
-    /// at lower levels.
+    /// The logger of libraries: only warnings and errors. At `info`, a library logs an address before all listeners are ready. At
+    /// lower levels, libraries log all their data.
     private var quietLogger: Logger {
         var quiet = logger
         quiet.logLevel = max(quiet.logLevel, .warning)

@@ -31,9 +31,9 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
     /// Whether the request being read came after the announced end of the connection, or after an unanswered request of
     /// HTTP/1.0.
     private var ignoresRequest = false
-    /// Whether the response being written replaces one of the HTTP library.
+    /// Whether the response being written replaces a response of the HTTP library.
     private var isReplacing = false
-    /// Whether the end of the connection would end the body that is being written.
+    /// Whether the client takes the end of the connection as the end of the body that is being written.
     private var endsWithConnection = false
 
     private struct Waiting {
@@ -74,8 +74,9 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         switch unwrapInboundIn(data) {
         case .head(let head):
-            // After the last answer's head no request is handled, because its client could not learn the result. The answer to
-            // a request of HTTP/1.0 may be the last one, so a request that arrives before that answer is not handled either.
+            // Once an answer has announced the end of the connection, no request is handled, because the client could not learn
+            // its result. The answer to a request of HTTP/1.0 may be the last one, so a request that arrives before that answer
+            // is not handled either.
             guard !announcesEnd, waiting.last?.needsLength != true else {
                 if !waiting.isEmpty { waiting[offset: waiting.count - 1].keepsAlive = false }
                 ignoresRequest = true
@@ -91,7 +92,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
         case .body(let body): context.fireChannelRead(wrapInboundOut(.body(body)))
         case .end:
             if waiting.last?.changesProtocol == true || announcesEnd { deadline.ignoreInput() }
-            // A response may be sent before the body is read. Then nothing waits for the body.
+            // If the response was sent before the body was read, no request waits for an answer now.
             deadline.enter(waiting.isEmpty ? .idle : .answer)
             // Neither signature scheme covers trailers, so no handler may see them.
             context.fireChannelRead(wrapInboundOut(.end(nil)))
@@ -103,7 +104,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
         switch unwrapOutboundIn(data) {
         case .head(let response) where response.status == .continue: writeContinue(context, promise)
         case .head(let response):
-            // A response without a request id is the HTTP library's own: replace it.
+            // The HTTP library answers malformed input itself, without a request id. Replace such a response.
             guard response.status.kind != .informational, !response.headerFields.contains(.requestID) else {
                 return write(response, context, promise)
             }
@@ -199,8 +200,8 @@ extension HTTPRequestHead {
 
 /// Translates between NIO's HTTP/1 heads and the shared HTTP types.
 ///
-/// It keeps what the usual codec drops and the rules need: every `Host` line, and the exact target. A target in absolute form
-/// is kept too, and is refused later.
+/// It keeps every `Host` line and the exact target, because the service checks them. The codec of swift-nio-extras removes the
+/// first `Host` line, and the host from a target in absolute form. The service refuses such a target later.
 enum WireTranslation {
     /// The request; nil if it is invalid, or if two servers could parse it differently.
     ///

@@ -16,8 +16,8 @@ struct ListenerChannel<Listener: ListenerResponder>: HTTPChannelHandler {
     let connections: OpenConnections
     let certificate: TLSCertificate?
     let stopping: Stopping
-    /// Whether a connection ends, and its request is cancelled, when the client closes its half of it. Only a sidecar's
-    /// listener of requests sets this. In the auth service, a registration continues without its client.
+    /// Whether a connection ends, and its request is cancelled, when the client closes its half of it. Only the request
+    /// listener of a sidecar sets this. In the auth service, a registration continues when its client has gone.
     let endsWithClient: Bool
     let malformed: ExchangeHandler.MalformedAnswer
 
@@ -100,7 +100,8 @@ struct ListenerChannel<Listener: ListenerResponder>: HTTPChannelHandler {
             do {
                 try await writer.write(response: response.head, body: response.body)
             } catch let error as HTTPParserError {
-                // The library would answer an HTTPParserError in the middle of a response that has begun.
+                // The HTTP library would answer an `HTTPParserError` in the middle of the response that has begun. Throw
+                // another error.
                 throw ResponseAborted(cause: error)
             }
         }

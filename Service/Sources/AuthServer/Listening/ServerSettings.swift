@@ -24,7 +24,7 @@ package struct ServerSettings: Sendable {
     package var deadlines = ReadDeadlines()
     /// The largest number of connections on each listener. The default is so large that idle connections lock no client out.
     package var maximumConnections = 16_384
-    /// The largest number of connections of one peer address on each listener, except for trusted proxies; nil: a quarter of all.
+    /// The largest number of connections of one peer address on each listener, except trusted proxies; nil: `maximumConnections` / 4.
     package var maximumConnectionsOfOnePeer: Int?
     /// How long the listeners accept requests after the signal to stop, so that a balancer notices `/readyz` in time.
     package var drain: Duration = .zero

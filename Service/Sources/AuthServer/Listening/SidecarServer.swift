@@ -125,7 +125,7 @@ package struct SidecarServer: Sendable {
         }
     }
 
-    /// The logger of libraries. Its level is raised: libraries log addresses, and all their data at lower levels.
+    /// The logger of libraries: only warnings and errors. At lower levels, libraries log addresses and all their data.
     private var quietLogger: Logger {
         var quiet = logger
         quiet.logLevel = max(quiet.logLevel, .warning)

@@ -33,8 +33,8 @@ package struct TrustedProxies: Sendable, Hashable {
     /// Whether the address is a proxy's.
     func contain(_ address: IPAddress) -> Bool { networks.contains { $0.contains(address) } }
 
-    /// The address of the client, or of the trusted proxy that named none. If the peer is a trusted proxy, this is the nearest
-    /// address of `X-Forwarded-For` that is not a trusted proxy.
+    /// The address of the client, or of the trusted proxy that named no client. If the peer is a trusted proxy, this is the
+    /// nearest address of `X-Forwarded-For` that is not a trusted proxy.
     ///
     /// The elements are read from the right, because only the elements that trusted proxies appended can be believed. An
     /// element that is not an address ends the search at the proxy that appended it.

@@ -17,7 +17,7 @@ struct AuditHeadLog: Sendable {
         _ = await writeToEnd(after: last)
     }
 
-    /// Writes in a separate task: this one is cancelled at the stop, and a store does not answer a cancelled caller.
+    /// Writes in a separate task: a stop cancels the calling task, and a store does not answer a cancelled caller.
     private func writeToEnd(after last: AuditHead?) async -> AuditHead? {
         await Task { await write(after: last) }.value
     }

@@ -36,8 +36,8 @@ package final class LogWriter: Sendable {
 
     private let queue = Locked(Queue())
     private let work = DispatchSemaphore(value: 0)
-    /// How long a line may wait for others. One wake of the thread then writes many lines: a wake for every line costs a busy
-    /// service a tenth of its requests (`Checks/benchmarks/http`).
+    /// How long a line waits for further lines, so that the thread wakes once and writes many. If every line woke the thread,
+    /// a busy service would answer a tenth fewer requests (`Checks/benchmarks/http`).
     private let gathering: DispatchTimeInterval
     private let bounds: Bounds
     private let output: @Sendable ([UInt8]) -> Int
@@ -123,13 +123,13 @@ package final class LogWriter: Sendable {
 
     /// All waiting lines, followed by the report on dropped lines, and the semaphores of callers that wait in `flush`.
     ///
-    /// - Parameter capacity: the size of the empty buffer that is left, so that it need not grow again.
+    /// - Parameter capacity: the bytes to reserve in the empty buffer that the queue gets, so that it need not grow again.
     private func take(leaving capacity: Int) -> (batch: [UInt8], flushes: [DispatchSemaphore]) {
         var batch: [UInt8] = []
         batch.reserveCapacity(capacity)
         let (unreported, flushes) = queue.withLock { queue in
             swap(&queue.text, &batch)
-            // The report on dropped lines is only written after other lines.
+            // Report dropped lines only together with other lines: a flush of an empty queue writes nothing.
             let unreported = batch.isEmpty ? 0 : queue.unreported
             defer { (queue.lines, queue.unreported, queue.flushes) = (0, queue.unreported - unreported, []) }
             return (unreported, queue.flushes)

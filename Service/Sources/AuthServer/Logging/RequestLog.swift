@@ -18,7 +18,7 @@ struct RequestLog: Sendable {
             metadata: ["address": .string(proxy.network)])
     }
 
-    /// Logs, at most once a minute for each provider, that an attestation leads to an unknown root.
+    /// Logs, at most once a minute for each provider, that the certificate chain of an attestation ends at an unknown root.
     func write(_ root: UntrustedRoot, app: AppID?) {
         guard warnings.isDue(root.provider.rawValue, "untrusted_root") else { return }
         logger.warning(
@@ -69,7 +69,7 @@ private final class WarningPace: Sendable {
     private let last = Locked<[Kind: ContinuousClock.Instant]>([:])
 
     /// Whether a warning about this route and outcome may be written now. If so, the next one must wait. Both texts come from
-    /// fixed sets.
+    /// fixed sets, so that `last` stays small.
     func isDue(_ route: String, _ outcome: String) -> Bool {
         let now = ContinuousClock.now
         return last.withLock { last in

@@ -44,7 +44,9 @@ enum InitialSeries {
     /// The verdicts of `/verify` in mode `enforce`. An error in the caller's own request is not a verdict.
     static let verdicts = [APIResponse.verified] + judged.map(\.rawValue).sorted()
 
-    /// The further verdicts of `/verify` in mode `observe`, in which only the service's own failures refuse a request.
+    /// The further verdicts of `/verify` in mode `observe`, which lets requests pass that mode `enforce` would refuse.
+    ///
+    /// Failures of the service (5xx) refuse a request in both modes.
     private static let observed = judged.filter { $0.httpStatus < 500 }.map(APIResponse.observed)
 
     /// Platform and result of registrations.

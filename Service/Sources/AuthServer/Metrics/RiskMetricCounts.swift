@@ -2,7 +2,7 @@ internal import AuthContract
 internal import AuthService
 internal import Bytes
 
-/// The distribution of the devices' risk metrics. The store counts them at most once a minute, so that scrapes cannot load it.
+/// The distribution of the devices' risk metrics. The store counts them at most once a minute, so that scrapes cannot overload it.
 struct RiskMetricCounts: Sendable {
     /// The devices of one app.
     struct App: Sendable {

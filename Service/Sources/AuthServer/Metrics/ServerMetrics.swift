@@ -12,7 +12,7 @@ package struct ServerMetrics: Sendable {
     private let requests: MetricsRegistry.Counters<InitialSeries.Outcome>
     private let verdicts = VerdictCounts()
     private let uses = Locked<[String: UnixTime]>([:])
-    /// When the current loss of history ends; nil: there is none.
+    /// When the current loss of the replay claims' history ends; nil: there is no loss.
     private let lossEnds = Locked<UnixTime?>(nil)
 
     /// Metrics of a process that started at this time.
@@ -130,13 +130,13 @@ package struct ServerMetrics: Sendable {
         case ErrorCode.invalidAttestation.rawValue: judgement = "refused"
         case ErrorCode.providerUnavailable.rawValue: judgement = "unavailable"
         case _ where RegistrationStatus(rawValue: result) != nil: judgement = "accepted"
-        // Not counted: the request was refused before or after its proof was verified, for another reason.
+        // Not counted: the request was refused for another reason than its proof.
         default: return
         }
         registry.count(Name.attestations, [("provider", Self.provider(of: request)), ("result", judgement)])
     }
 
-    /// The provider of a registration's assurance.
+    /// The label `provider` of a registration: whose proofs the request has.
     private static func provider(of request: RegisterRequest) -> String {
         if request.proof == RegisterRequest.developmentProof { return "development" }
         return switch (request.platform, request.proof, request.keyAttestation) {
@@ -188,7 +188,7 @@ package struct ServerMetrics: Sendable {
         registry.value(Name.degraded, [("check", name)]).set(isDegraded ? 1 : 0)
     }
 
-    /// Counts each loss of history once, and the seconds from when it is noticed to its end.
+    /// Counts each loss of the replay claims' history once, and the seconds from when the node notices it to its end.
     ///
     /// - Parameter end: when the current loss ends; nil: there is none.
     func historyLost(until end: UnixTime?, at now: UnixTime) {

@@ -45,7 +45,7 @@ final class VerdictCounts: Sendable {
 
     private let state = Locked(State())
 
-    /// - Parameter id: the app; nil if the request names no app that its credential includes.
+    /// - Parameter id: the app; nil if the request names no app, or one that the caller's credential does not include.
     func count(_ verdict: String, of id: AppID?) {
         state.withLock { state in
             guard let id, var app = state.apps[id] ?? (state.apps.count < Self.knownApps ? App() : nil) else {

@@ -72,7 +72,7 @@ package enum OpenAPIDocument {
                 item["servers"] = [["url": .string(server), "description": "The public listener"]]
             }
             var json = operation.json
-            // "Not ready" has its own body, which is not an error.
+            // The 503 of a service that is not ready has the same body as the 200, not that of an error.
             if operation.id == "readiness", var object = json.object, var responses = object["responses"]?.object {
                 responses["503"] = responses["200"]
                 object["responses"] = .object(responses)

@@ -31,7 +31,7 @@ extension OpenAPIOperation {
     /// The headers of the response if the operation succeeds.
     var successHeaders: JSONValue {
         var names: [String] = []
-        // A successful rotation fulfills the demand, so its response has no demand.
+        // After a successful rotation, the device need not rotate: the response lacks this header.
         if security == .deviceSignature, path != Route.rotateKey.rawValue { names.append(HeaderName.rotate) }
         if ["AppRecord", "Device", "Webhook"].contains(successSchema) { names.append("ETag") }
         guard security == .forwardingCredential else { return .object(Self.headers(names)) }

@@ -11,7 +11,7 @@ package protocol OperationsPages: Sendable {
     /// Reserves a place for a large form of a signed-in person, before its body is read.
     ///
     /// - Returns: the place, which the caller must pass to `leaveForm(_:)`; nil: there is no session.
-    /// - Throws: `RATE_LIMITED` if the credential has enough forms already.
+    /// - Throws: `RATE_LIMITED` if the credential already has the largest number of forms.
     func enterForm(_ request: PageRequest, at now: UnixTime) throws(Refusal) -> String?
     /// Releases the place of a form.
     func leaveForm(_ place: String)

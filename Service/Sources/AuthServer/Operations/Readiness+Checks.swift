@@ -8,8 +8,8 @@ extension Readiness {
     ///   - service: the service.
     ///   - stores: its stores.
     ///   - random: makes the values that the checks write and read back.
-    ///   - parts: prefixes of such values: one for each currently usable part of the stores of challenges and claims, if several
-    ///     servers share them.
+    ///   - parts: if several servers keep the challenges and claims, a prefix for each usable server: a value with this prefix is
+    ///     stored there.
     ///   - hasServerClock: whether one of `further` compares this node's clock with the one of a server that all nodes use. If
     ///     so, that check judges this node's clock, and audit events that are dated later than now mean that another clock was
     ///     ahead.
@@ -89,7 +89,7 @@ extension Readiness {
     /// - Parameters:
     ///   - trouble: why a part cannot be used; nil: every part can.
     ///   - unusable: the share of the devices whose part cannot be used, from 0 to 1.
-    ///   - historyLost: the seconds until a request dated now can be judged in all other parts; nil: it can be judged now.
+    ///   - historyLost: the seconds until a request dated now can be judged in every usable part; nil: it can be judged now.
     package static func judge(
         _ trouble: StoreError?, unusable: Double, historyLost: Int64?, at now: UnixTime
     ) throws {

@@ -47,8 +47,8 @@ struct APIResponse: Sendable {
         return answer
     }
 
-    /// The answer of forward authentication. The identity is in headers, which a gateway copies. In mode `observe` the headers are
-    /// empty and not absent, so that the copies replace a client's own headers.
+    /// The answer of forward authentication. The identity is in headers, which a gateway copies. If a refusal is only observed,
+    /// the headers are empty and not absent, so that the copies replace headers that the client sent.
     static func forwarded(_ verdict: VerifyResponse) -> APIResponse {
         var answer = APIResponse()
         var values = VerifiedIdentity.headerNames.map { _ in "" }
@@ -64,7 +64,7 @@ struct APIResponse: Sendable {
         return answer
     }
 
-    /// The outcome of an accepted request of another service. The history also uses it for a device's own accepted requests.
+    /// The outcome of an accepted request of another service. The verdict history also uses it for a device's own accepted requests.
     static let verified = "verified"
 
     /// The outcome of a request that mode `observe` lets pass, although mode `enforce` would refuse it with this code.
@@ -129,7 +129,8 @@ struct ResponseFrame: Sendable {
 }
 
 extension ResponseFrame {
-    /// The frame of the response to this request.
+    /// The parts that depend only on the request: its id, the time, the error format that `Accept` asks for, and whether the body is
+    /// omitted (HEAD).
     init(for request: HTTPRequest, requestID: String, now: UnixTime) {
         self.init(
             requestID: requestID, now: now,

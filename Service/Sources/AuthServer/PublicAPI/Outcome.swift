@@ -18,7 +18,7 @@ struct Outcome {
     let headers: HeaderFields
     /// The headers of the request that another service received.
     var described: HeaderFields?
-    /// For a request without a signature: the app that its body names, and the device id that it was given.
+    /// For a request without a signature: the app that its body names, and the id of the device that it registered.
     var named: (app: AppID, device: DeviceID?)?
 
     /// The outcome of a request with these headers, before it is judged.
@@ -51,7 +51,7 @@ struct Outcome {
     /// The app for which a verdict on another service's request is counted; nil unless the credential includes that app.
     var countedApp: AppID? { app.flatMap { credential?.scope.covers($0) == true ? $0 : nil } }
 
-    /// How the history counts the request; nil: it is neither a judged request nor a registration.
+    /// How the verdict history counts the request; nil: it is neither a judged request nor a registration.
     ///
     /// Platform, scheme and version are those of the device whose signature verified. Without a verified signature, they could be
     /// forged. Only a registration names its platform itself. Its version is that of its verified evidence.

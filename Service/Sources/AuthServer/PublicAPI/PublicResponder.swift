@@ -164,7 +164,7 @@ struct PublicResponder: ListenerResponder {
         let address = request.provenance.address
         let credential = try await service.credentials.authenticate(text: forwarded.credential(), from: address)
         (outcome.credential, outcome.described) = (credential, forwarded.headers)
-        // Check the credential first, because an error in it is not a verdict.
+        // First check that the credential includes the app: an error in the credential is not a verdict.
         if let app = try? credential.app(claimedIn: forwarded.headers) { try credential.requireQuestions(about: app) }
         let judgement: Judgement
         do {

@@ -41,9 +41,9 @@ public struct AppRecord: Sendable, Hashable {
         /// Builds for users. The default. Development mode, further trust anchors and test responses of Play Integrity are not
         /// allowed.
         case production
-        /// Builds for testers. Development mode and further trust anchors may be allowed.
+        /// Builds for testers. Development mode, further trust anchors and test responses may be allowed.
         case staging
-        /// Builds for developers. Development mode and further trust anchors may be allowed.
+        /// Builds for developers. Development mode, further trust anchors and test responses may be allowed.
         case dev
     }
 }
@@ -117,8 +117,8 @@ public struct KeyPolicy: Sendable, Hashable {
 
     /// One demand to replace keys that may be compromised.
     public struct Compromise: Sendable, Hashable {
-        /// A key that a registration or rotation made a device's key before this time must rotate. The demand applies from this
-        /// time on.
+        /// Every key that became a device's key before this time, by a registration or a rotation, must rotate. The demand
+        /// applies from this time on.
         public internal(set) var keysBefore: UnixTime
         /// The time after which a key that must rotate is refused for everything but status and deregistration.
         public internal(set) var rotateBy: UnixTime

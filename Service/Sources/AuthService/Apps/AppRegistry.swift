@@ -206,8 +206,8 @@ public final class AppRegistry: Sendable {
         }
     }
 
-    /// Throws if a record cannot be used, such as for an anchor that is not a certificate. Records created in code obey the same
-    /// rules as parsed ones.
+    /// Throws if a record cannot be used, such as one with an anchor that is not a certificate. Records created in code obey the
+    /// same rules as parsed ones.
     public func check(_ record: AppRecord) throws {
         let read = try AppRecord(JSONFields(.object(record.json(secrets: .plain))))
         guard read.ios == record.ios, read.android == record.android else {

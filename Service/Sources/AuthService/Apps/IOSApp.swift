@@ -46,7 +46,7 @@ extension IOSApp: JSONPolicy {
             .advanced("A risk metric above this flags the device. A flag never refuses a request.")),
     ]
 
-    /// Refuses a record with both lists of paths, and a list that protects less than it seems to.
+    /// Refuses a record with both lists, and an exempt path that servers could read differently: it always needs an assertion.
     func check() throws(ContractError) {
         guard assertionsRequiredOn.isEmpty || assertionsRequiredExcept == nil else {
             throw ContractError("ios.assertions_required_on and ios.assertions_required_except exclude each other")

@@ -27,7 +27,7 @@ public struct SecretMask: Sendable {
         return Self.prefix + Hexadecimal.encode(Array(code.prefix(8))) + ")"
     }
 
-    /// The secret of a list that a mask stands for. Nil if the text is no mask.
+    /// The secret among `secrets` that a mask stands for. Nil if the text is no mask.
     ///
     /// - Throws: `ContractError` unless the mask stands for exactly one of the secrets. A mask without a code, as older versions
     ///   wrote it, stands for the only secret.

@@ -59,7 +59,9 @@ extension SignaturePolicy {
 }
 
 extension ProvisionedApp {
-    /// The future window that bounds a loss of history for a request of this date, in seconds.
+    /// The future window for the claim of a request of this date, in seconds.
+    ///
+    /// A request dated up to `widerUntil` may have been accepted under a wider window, so it gets the largest one.
     func claimWindow(at timestamp: UnixTime) -> Int64 {
         if let widerUntil, timestamp <= widerUntil { return SignaturePolicy.maximumFutureWindow }
         return record.signature.futureWindowSeconds

@@ -110,7 +110,8 @@ package struct WhatIf: Sendable {
     }
 
     func refused(_ stage: Stage, _ reason: Reason, _ code: ErrorCode) -> Finding {
-        // Mode observe accepts refused requests to other services, but no registration with an invalid proof.
+        // Mode observe lets a request to another service pass that would be refused, unless the app is disabled. It lets no
+        // registration with an invalid proof pass.
         let isObserved = stage == .request && record.mode == .observe && reason != .disabled
         return Finding(stage: stage, outcome: isObserved ? .observed : .refused, reason: reason, code: code)
     }

@@ -7,7 +7,7 @@ internal import StrictJSON
 struct BackupChainCheck {
     private let head: AuditHead
     private let key: ServiceKey
-    /// The hash of the last event of each archive, and the origin.
+    /// The hash of the last event of each archive, by the event's number. Event 0 stands for the start of the chain.
     private var seams: [Int64: [UInt8]] = [0: AuditChain.origin]
     /// The number of the last archived event.
     private var archived: Int64 = 0
@@ -64,8 +64,9 @@ struct BackupChainCheck {
         guard hasHead else {
             throw BackupError(.brokenAudit, "has an audit log that does not contain its head at event \(head.sequence)")
         }
-        // Checking the last seal suffices: it covers all events before it. A rotation of the service key after this seal is among
-        // the rows. An earlier seal may need a rotation that is only in an archive's file.
+        // Checking the last seal suffices: it covers all events before it. If the service key was rotated after this seal, the
+        // rows have the rotation, which names the key of the seal. An earlier seal may need a rotation that is only in an
+        // archive's file.
         if let seal, !isGenuine(seal) { throw brokenArchive }
     }
 

@@ -5,8 +5,8 @@ internal import Crypto
 ///
 ///     synheart-auth-backup/1 <check value> <salt, 32 bytes in base64url>
 ///
-/// The key of the frames is derived from the service key and the whole line. So each backup has a key of its own, and a changed
-/// line opens no frame.
+/// The key of the frames is derived from the service key and the whole line. So each backup has its own key, and no frame opens
+/// if the line was changed.
 struct BackupHeader: Sendable, Hashable {
     /// The check value of the service key that sealed the backup.
     let check: ServiceKeyCheck

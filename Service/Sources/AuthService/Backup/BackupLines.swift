@@ -52,7 +52,7 @@ enum BackupLine {
 struct BackupLineReader {
     private var frames: BackupFrameReader
     private var pending: [UInt8] = []
-    /// The start of the next line, and the position up to which it has no line end.
+    /// The start of the next line, and the position from which to search for its end.
     private var (start, searched) = (0, 0)
 
     init(frames: BackupFrameReader) { self.frames = frames }

@@ -43,7 +43,7 @@ package struct BackupReader {
         return try reader.rows(&lines, visit)
     }
 
-    /// Reads the first line. It throws if the line names a table or a column that only a newer version has.
+    /// Reads the line with the contents. Throws if this line names a table or a column that only a newer version has.
     private init(_ line: JSONValue, _ key: ServiceKey) throws(BackupError) {
         var columns: [StoredTable: [(column: StoredTable.Column, position: Int?)]] = [:]
         var widths: [StoredTable: Int] = [:]

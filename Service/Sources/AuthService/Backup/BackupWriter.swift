@@ -6,7 +6,7 @@ package struct BackupWriter {
     private var frames: BackupFrameWriter
     private var rows: [StoredTable: Int] = [:]
 
-    /// Writes the header and the first line.
+    /// Writes the header and the line with the contents.
     ///
     /// - Parameters:
     ///   - key: the service key. The first of its keys seals the backup.

@@ -1,7 +1,7 @@
 public import AuthContract
 
 extension ReplayClaim {
-    /// Seconds for which a claim lives after the date of its request: longer than any request is fresh.
+    /// Seconds for which a claim lives after the date of its request: a minute longer than any app accepts the request.
     public static let life: Int64 = SignaturePolicy.maximumPastWindow + 60
     /// The longest time for which a claim lives from now on, in seconds: its request may be dated ahead.
     public static let longestLife = life + SignaturePolicy.maximumFutureWindow
@@ -81,7 +81,7 @@ public struct ClaimHistory: Sendable, Hashable {
             || latestReading ?? now.seconds > durable.adding(Self.leastWindow - Self.durableAhead)
     }
 
-    /// The losses if all claims are lost now, except the dates in the future window after the latest reading.
+    /// The dates to refuse if all claims are lost now. The dates in the future window after the latest reading are not among them.
     package var lossWithoutClaims: HistoryLoss {
         var loss = loss
         loss.add(lossOfClaims)
@@ -133,7 +133,7 @@ public struct ClaimHistory: Sendable, Hashable {
         loss.add(from: first, to: last, isOpen: isOpen)
     }
 
-    /// Sets `purgedTo` and `restoredAt` from a later record. The recorded expiry may be lower than `purgedTo`.
+    /// Sets `purgedTo` and `restoredAt` to recorded values. A store lowers `purgedTo` when the clock falls back, so this may too.
     package mutating func recall(purgedTo expiry: Int64, restoredAt: Int64? = nil) {
         (purgedTo, self.restoredAt) = (expiry, restoredAt)
     }
@@ -191,7 +191,7 @@ public struct ClaimHistory: Sendable, Hashable {
         if finding != .steady { repeatLoss(after: last ?? now, at: now) }
         guard case .wrong(let wrong) = finding else { return finding }
         loss.add(wrong, now: now, purgedTo: purgedTo)
-        // Claims under earlier wrong readings are dropped too if they expire too late.
+        // The store drops claims that expire after `latestKept`, also those made at earlier wrong readings. Refuse their dates too.
         loss.add(lossOfClaims, after: now)
         lossOfClaims.add(around: wrong, isWhole: false)
         purgedTo = min(purgedTo, now)

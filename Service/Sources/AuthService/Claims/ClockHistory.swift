@@ -43,7 +43,7 @@ package struct ClockHistory: Sendable, Hashable {
     package var latest: Int64? { stretches.last?.last }
 
     /// Readings from which `note` rebuilds this history. Each segment of SQLite's claim journal begins with them, because older
-    /// segments are deleted. Empty if the next reading suffices.
+    /// segments are deleted. Empty if there is only one reading: the reading that the segment records next suffices.
     package var summary: [(wall: Int64, monotonic: Int64)] {
         if stretches.count == 1, stretches[0].first == stretches[0].last { return [] }
         return stretches.flatMap { stretch in
@@ -80,8 +80,8 @@ package struct ClockHistory: Sendable, Hashable {
         return wrong.map { .wrong($0) } ?? (isFirst ? .steady : .ahead)
     }
 
-    /// Continues after a reboot. The monotonic clock does not measure the time in between, so the last reading is used as the
-    /// current time.
+    /// Continues after a reboot. The monotonic clock does not measure the time in between. So each stretch gets the distance that
+    /// it would have if the clock still showed its last reading.
     package mutating func restart(monotonic: Int64) {
         for index in stretches.indices {
             let distance = stretches[index].last.subtracting(monotonic)

@@ -31,7 +31,7 @@ package struct HistoryLoss: Sendable, Hashable {
         }
     }
 
-    /// The intervals, by first date. Two with the same `isOpen` touch only if `add` joined some because of `maximum`.
+    /// The intervals, by first date. Those with the same `isOpen` do not touch, unless `add` joined two intervals because of `maximum`.
     package private(set) var intervals: [Interval] = []
 
     /// The largest number of intervals after a call of `add`. If there are more, `add` joins the two earliest ones.
@@ -52,7 +52,7 @@ package struct HistoryLoss: Sendable, Hashable {
         }
     }
 
-    /// The dates around readings of the clock, starting a claim's life before the first.
+    /// The interval of dates around readings of the clock. It begins a claim's life before the first reading.
     ///
     /// - Parameters:
     ///   - readings: the first and the last reading.
@@ -126,7 +126,7 @@ package struct HistoryLoss: Sendable, Hashable {
         if let right = wrong.lastRight { add(around: right...right, isWhole: isWhole) }
     }
 
-    /// Adds the dates around all readings before the last jump ahead. The claims of these readings are not known.
+    /// Adds the dates around all readings before the last jump ahead, for a store that no longer has the claims of these readings.
     mutating func add(belowTopOf clock: ClockHistory) {
         for stretch in clock.stretches.dropLast() { add(around: stretch.first...stretch.last, isWhole: false) }
     }
@@ -161,9 +161,9 @@ package struct HistoryLoss: Sendable, Hashable {
         for interval in other.intervals { add(interval) }
     }
 
-    /// This loss, if another store has every lost claim dated after `end`.
+    /// Divides this loss at `end`, because another store has every lost claim that is dated later.
     ///
-    /// An interval whose last reading is not after `end` stays unchanged.
+    /// An interval whose `last` is not after `end` is not divided: all its dates are refused.
     ///
     /// - Returns: the dates to refuse, and the later dates of the same intervals, which the other store must judge too.
     package func shortened(to end: Int64) -> (refused: HistoryLoss, lookedUp: HistoryLoss) {

@@ -45,27 +45,29 @@ package import AuthContract
 ///
 /// The step that shortens the interval compares the epoch's id. So any node may shorten it in any later round: M is only later
 /// then. Until a node does, the whole interval is refused. If the part is replaced again, the next epoch refuses the whole
-/// interval of each loss that was not shortened. Only PostgreSQL's present id gives an M. So no other store kept the claims since
-/// a node named the id, and each request accepted under an earlier id has a reading from before that.
+/// interval of each loss that was not shortened. PostgreSQL gives an M only for its present id. So no other store kept the claims
+/// since a node named this id, and a request that was accepted under an earlier id has a reading from before that time.
 ///
 /// A node of a version that does not bind its readings breaks fact 1. It reads the id by another function, which records the
-/// time. Until `settling` seconds later there is no M (`unbound_until`). A node that has not read the id for longer than that has
-/// no lease that is older than the epoch.
+/// time. For `settling` seconds after that, PostgreSQL gives no M (`unbound_until`). When they are over, the lease of this read is
+/// over too, and every request that the node accepted during the lease is dated in the past.
 ///
 /// ## A former primary of PostgreSQL
 ///
-/// A node that still reads a former primary keeps its second claims there. The first part of each Redis server stores
-/// PostgreSQL's newest timeline, so the node reads it from each server at which it claims. But the timeline is there only once a
-/// node at the promoted primary has reached that server. Requests that the first node accepted until then may be dated ahead. So
-/// a node that finds an earlier timeline in Redis first makes its PostgreSQL give no unclaimed end for `settling` seconds
-/// (`settle_claim_keeper`). The script that replaces the timeline does so only within a minute of the answer that asked for this.
+/// A node that still uses a former primary makes its second claims there. The first part of each Redis server stores PostgreSQL's
+/// newest timeline, so the node learns of a promotion from each server at which it claims. But a server has the timeline only
+/// after a node at the promoted primary stored it. Until then, the node at the former primary may accept requests that are dated
+/// ahead, and the promoted primary lacks their second claims. So a node that finds an earlier timeline in Redis first makes its
+/// PostgreSQL give no unclaimed end for `settling` seconds (`settle_claim_keeper`). The Redis script asks for this in its first
+/// answer. It replaces the timeline only if the node calls it again within a minute of that answer.
 ///
 /// ## PostgreSQL in place of a Redis
 ///
-/// If PostgreSQL becomes the keeper in place of a Redis, the claims there are given up. Steps 1 and 2 hold: the transaction that
-/// names PostgreSQL takes M from the row that it locked, and refuses the dates up to M + `leastWindow` from then on
-/// (`keep_claims_here`). First and second claims are rows of the same tables, under the same locks. So steps 4 and 5 need nothing
-/// more: of a copy at PostgreSQL and one that a node still claims in Redis under the earlier id, one is accepted.
+/// If PostgreSQL becomes the keeper in place of a Redis, the claims in that Redis are no longer used. Steps 1 and 2 hold: the
+/// transaction that names PostgreSQL takes M from the row that it locked, and refuses the dates up to M + `leastWindow` from then
+/// on (`keep_claims_here`). First and second claims are rows of the same tables, under the same locks. So steps 4 and 5 need
+/// nothing more: if one copy of a request is claimed in PostgreSQL, and a node still claims another copy in Redis under the
+/// earlier id, only one of the copies is accepted.
 ///
 /// ## What breaks the steps
 ///
@@ -75,9 +77,9 @@ package import AuthContract
 /// after PostgreSQL lost claims of its own.
 ///
 /// Restoring a snapshot of PostgreSQL's storage breaks steps 2 and 4: the row and the second claims are old, and the server's
-/// identity does not show it. Files are replaced while the server is stopped. So the same holds for `settling` seconds after the
-/// first node read the id under a server start that the row does not record. By then every second claim that was made before the
-/// start is dated in the past.
+/// identity does not show it. Files are replaced while the server is stopped. So there is no unclaimed end for `settling` seconds
+/// after the first node read the id under a server start that the row does not record. When they are over, every second claim
+/// that was made before the start is dated in the past.
 ///
 /// An operator can put a promoted replica aside and go back to the old primary. The old primary lacks the second claims that the
 /// replica got, which breaks step 4 too. The operator must name the same store again (`keeper set`), and then there is no unclaimed
@@ -86,7 +88,7 @@ package import AuthContract
 /// a gap of more than `ClaimHistory.lease` seconds.
 package enum SecondClaim {
     /// A waiting time in seconds. When it is over, every request that was accepted before it began, also by a node without second
-    /// claims, is dated in the past: the lease, the clock tolerance and the widest future window total 335 s.
+    /// claims, is dated in the past: the lease, the clock tolerance and the widest future window total 335 s, which is less.
     package static let settling = ReplayClaim.life
 
     /// Whether a request must be claimed in PostgreSQL too.
@@ -99,6 +101,6 @@ package enum SecondClaim {
         return timestamp.seconds > unclaimedEnd(mark: reading.seconds)
     }
 
-    /// The latest date of a claim that is not a second claim, made under a reading that was at most this mark.
+    /// The latest date of a request that a node accepts without a second claim, if the node's reading is at most this mark.
     package static func unclaimedEnd(mark: Int64) -> Int64 { mark.adding(ClaimHistory.leastWindow) }
 }

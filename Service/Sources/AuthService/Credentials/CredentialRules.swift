@@ -160,7 +160,7 @@ public struct CredentialRules: Sendable {
         return text[scheme.endIndex...].dropFirst()
     }
 
-    /// The parts of `sya_ID_SECRET`. The id is printable ASCII: PostgreSQL's texts cannot have every character.
+    /// The parts of `sya_ID_SECRET`. Nil if the id is not printable ASCII: PostgreSQL cannot store every character, such as U+0000.
     private static func parts(of token: ArraySlice<UInt8>) -> (id: String, secret: ArraySlice<UInt8>)? {
         guard token.starts(with: prefix.utf8) else { return nil }
         let parts = token.dropFirst(prefix.utf8.count)

@@ -10,7 +10,7 @@ struct DeviceChanges: Sendable {
     enum Outcome: Sendable {
         /// The current device. Either the command changed it, or it was already as wanted.
         case done(DeviceRecord, changed: Bool)
-        /// The new key is or was bound, or the new App Attest key belongs to another device of the app.
+        /// The new key is or was a device's key, or the new App Attest key belongs to another device of the app.
         case keyTaken
     }
 

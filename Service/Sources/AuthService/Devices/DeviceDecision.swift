@@ -40,7 +40,7 @@ extension DeviceAdministration {
         package let isChanged: Bool
     }
 
-    /// Decides about one device, as the functions for each decision do.
+    /// Applies a decision to one device, with the result of the function for that decision, such as `approve`.
     ///
     /// - Parameters:
     ///   - decision: the decision.

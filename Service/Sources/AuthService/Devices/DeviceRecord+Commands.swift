@@ -273,8 +273,8 @@ extension RotationDemand {
         guard let standing, standing != self else { return self }
         guard reason == .compromise else { return standing.reason == .compromise ? standing : self }
         guard standing.reason == .compromise || standing.by >= now || by <= standing.by else {
-            // With the earlier of the two times, a key that may still rotate no longer could. With the later one, an overdue key
-            // would be valid again.
+            // The scheduled demand is overdue, so the key may only rotate. A demand for compromise with the earlier, overdue time
+            // would forbid even the rotation. With the later time, the key could sign other requests again.
             throw DeviceConflict(
                 .conflict,
                 """

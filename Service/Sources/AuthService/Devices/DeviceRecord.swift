@@ -14,7 +14,7 @@ public struct DeviceRecord: Sendable, Hashable {
     public var key: DevicePublicKey
     /// The key before the last rotation; nil: there was none. Until `previousKeyUntil` it may sign what the access table allows.
     public var previousKey: DevicePublicKey?
-    /// The end of the overlap; nil: no previous key verifies.
+    /// The end of the overlap; nil: the previous key is not accepted.
     public var previousKeyUntil: UnixTime?
     /// The device's proven assurance.
     public var assurance: Assurance
@@ -25,7 +25,7 @@ public struct DeviceRecord: Sendable, Hashable {
     public var appAttest: AppAttestKeyState?
     /// When the device registered, on the service's clock.
     public let registeredAt: UnixTime
-    /// When the current key became current by a rotation; nil before the first one.
+    /// When a rotation made the current key current; nil before the first rotation.
     public var keyRotatedAt: UnixTime?
     /// When the device was last seen. Coarse, because the times are written in batches. Nil: no time was written yet.
     public var lastSeen: UnixTime?

@@ -5,13 +5,13 @@ internal import Bytes
 /// even if their address sent too many unknown ids.
 ///
 /// All ids are read first. After that the audit log has the ids that any node added: each registration and its event are one
-/// transaction, and the events are numbered without gaps. Until all ids are read, no id is refused. If the log was not read for
-/// `maximumAge`, the store is read for other ids at a bounded rate, so that unknown ids do not keep it overloaded.
+/// transaction, and the events are numbered without gaps. Until all ids are read, no id is refused. If this node could not read
+/// the log for `maximumAge`, it looks up unknown ids in the store, at a bounded rate, so that they do not keep the store overloaded.
 final class KnownDevices: Sendable {
     private struct State: Sendable {
         /// The known ids; nil until the first read of all ids begins.
         var ids: KnownIDs?
-        /// The event up to which `ids` includes the log, once all ids were read; nil: the log was empty.
+        /// An event of the log: once all ids were read, `ids` has the devices of all events up to it. Nil: the log was empty.
         var last: AuditLink?
         /// The last device of the last page read; nil: no page was read, or the last one was empty.
         var after: DeviceQuery.PageToken?
@@ -52,9 +52,8 @@ final class KnownDevices: Sendable {
         (self.devices, self.audit, self.clock) = (devices, audit, clock)
     }
 
-    /// Whether the store may be read for this id. False if the store had no such device in the last `maximumAge` seconds. Also
-    /// false if the log was not read for longer, the node does not know the id, and this returned true for too many other unknown
-    /// ids in this second.
+    /// Whether the store may be read for this id. False if the known ids do not include it and are at most `maximumAge` seconds old.
+    /// If they are older, only a limited number of unknown ids may be read in a second. Beyond it, this is false too.
     func mayExist(_ id: DeviceID) -> Bool {
         let now = clock.now
         let isCurrent: Bool? = state.withLock { state in
@@ -111,8 +110,8 @@ final class KnownDevices: Sendable {
     /// Adds the devices of new events.
     ///
     /// - Returns: false if all ids must be read again. Either the log does not continue the part that was read, because another
-    ///   database was restored or promoted, or an event is damaged or was written by a newer version. The log is then followed
-    ///   from its newest event on, so that event is not read again.
+    ///   database was restored or promoted, or an event is damaged or was written by a newer version. After all ids were read, the
+    ///   log is followed from its newest event on, so the damaged or newer event is not read again.
     private func follow() async throws(StoreError) -> Bool {
         let last = state.withLock { $0.last }
         let newest = try await audit.link(at: nil)

@@ -51,7 +51,7 @@ struct KnownIDs: Sendable {
 
     /// An empty set.
     ///
-    /// - Parameter maximum: the largest total capacity of the layers, in ids. The default takes at most 200 MB.
+    /// - Parameter maximum: the largest total capacity of the layers, in ids. The default takes at most 192 MiB.
     init(maximum: Int = 1 << 27) { self.maximum = maximum }
 
     /// Whether the id was added. A wrong answer is always `true`.

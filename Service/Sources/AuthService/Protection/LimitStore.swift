@@ -39,8 +39,8 @@ public protocol LimitStore: Sendable {
     /// - Returns: nil if there was a token; otherwise the seconds until there is one, 1 to 300.
     func take(_ bucket: SharedBucket, at rate: Rate, isDryRun: Bool) async throws(StoreError) -> Int64?
 
-    /// Takes a token from the device's bucket. If there was one, makes all the claims or none, as `ReplayStore` does. Both take
-    /// one round trip, because this happens for every signed request.
+    /// Takes a token from the device's bucket. If there was one, makes all the claims or none, as `ReplayStore` does. The token and
+    /// the claims take one round trip together, because this happens for every signed request.
     ///
     /// - Parameters:
     ///   - claims: the claims that make the request usable only once.

@@ -45,7 +45,7 @@ public struct ReceiptRefreshJob: Sendable {
         self.logger = logger
     }
 
-    /// What `run` adds to the exchange: a threshold, a recorder of refused receipts, and another verifier.
+    /// What `run` adds to the exchange: each app's threshold of the risk metric, a recorder of refused receipts, and another verifier.
     private struct Watch: Sendable {
         let threshold: @Sendable (AuthContract.AppID) async -> Int?
         let record: @Sendable (_ proof: @escaping @Sendable () -> RefusedProof, _ due: DueReceipt) async -> Void

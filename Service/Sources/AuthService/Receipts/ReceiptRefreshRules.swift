@@ -94,7 +94,7 @@ struct ReceiptRefreshRules: Sendable {
         return Decision(change: ReceiptChange(refresh: refresh), next: next)
     }
 
-    /// Seconds until the next exchange after failures in a row: 1, 2, 4… days, at most 30.
+    /// Seconds until the next exchange after a failure that follows `failures` failures in a row: 1 day, 2 days, 4 days…, at most 30.
     private static func afterFailure(_ failures: Int) -> Int64 { min(day << Int64(min(failures, 5)), 30 * day) }
 }
 

@@ -81,8 +81,8 @@ public struct ReceiptChange: Sendable, Hashable {
 /// the receipt is due again at the end of the lease. A recorded outcome only replaces the receipt that was taken.
 public protocol ReceiptStore: Sendable {
     /// Takes the receipt that has been due the longest (`dueAt <= now`), and sets its `dueAt` to the end of the `lease`. Nil if
-    /// none is due. Only registered devices with a receipt and a `dueAt` are considered. A device whose row cannot be read is
-    /// taken too before the call throws, so that it does not hold up the others.
+    /// none is due. Only registered devices with a receipt and a `dueAt` are considered. If the device's row cannot be read, the call
+    /// sets its `dueAt` too and then throws, so that the next call takes another device.
     func takeDueReceipt(at now: UnixTime, lease: UnixTime) async throws(StoreError) -> DueReceipt?
 
     /// Records the outcome of an exchange. If the stored attested key, receipt or lease has changed since the receipt was

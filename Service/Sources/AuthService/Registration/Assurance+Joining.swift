@@ -16,7 +16,8 @@ extension Assurance {
         if takesApp { joined = newer.marked(as: self) }
         // With a weaker app assurance, a proof raises the key's level only if hardware attests the key, independently of the app.
         if takesApp || newer.key.isAttested { joined.key = max(key, newer.key) { $0.rank } }
-        // If the key's level comes from the other proof, it may depend on an added root: add the labels of that proof's roots.
+        // If the key's level comes from the proof whose app part is not used, it may depend on an added root of that proof: add
+        // the labels of these roots.
         if joined.key != (takesApp ? newer : self).key { joined.addRootLabels(of: takesApp ? self : newer) }
         return (joined, takesApp)
     }

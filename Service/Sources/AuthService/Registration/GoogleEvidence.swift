@@ -236,7 +236,7 @@ extension GoogleEvidence {
         options.policy = PolicyKind.keyAttestation.file(keyAttestation.policy.json)
         options.keepsBuiltInRoots = rootsPEM != nil
         options.rootsPEM = rootsPEM
-        // Record only the entries for this chain, because the whole list is a hundred times larger than the rest.
+        // Record only the entries for this chain: the whole list is a hundred times larger than the rest of the recording.
         options.statusList = revocations.map { list in
             (try? KeyAttestationChain(der: chain)).map { list.json(about: $0) } ?? ["entries": [:]]
         }

@@ -1,8 +1,8 @@
 internal import AuthContract
 internal import StrictJSON
 
-/// Registrations that arrived during an outage of their provider. They are kept sealed, judged as of their arrival once the
-/// provider can be reached, and rejected after a day.
+/// Registrations that arrived during an outage of their provider. They are kept sealed. Once the provider can be reached, they are
+/// judged by the time of their arrival. After a day without a verdict they are rejected.
 ///
 /// A rejected phone gives up its identity, so a clock that is ahead for a while must not cause a rejection. A proof is rejected
 /// for its age only after an hour of rounds that all found it more than 23 hours old. Meanwhile the provider is still asked.
@@ -126,7 +126,7 @@ struct PendingProofs: Sendable {
         return EvidenceInput(request, key: device.key, nonce: nonce, at: proof.arrivedAt)
     }
 
-    /// Saves the evidence first, then the status. If the second write fails, the next round repeats both.
+    /// Saves the evidence first, then the status. If the second write fails, the next round repeats only this write.
     private func accept(
         _ device: DeviceRecord, _ evidence: VerifiedEvidence, app: ProvisionedApp
     ) async throws(Refusal) {

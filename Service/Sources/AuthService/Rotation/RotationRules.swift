@@ -118,8 +118,8 @@ struct RotationRules: Sendable {
         }
     }
 
-    /// The refusal of a rotation whose new key is or was bound, or else whose new App Attest key is another device's.
-    /// In the second case, a registration would get the same code.
+    /// The refusal of a rotation because its new key is or was a device's key, or else because its new App Attest key belongs to
+    /// another device. In the second case, the code is the one that a registration would get.
     private func takenKey(_ newKey: DevicePublicKey) async throws(Refusal) -> Refusal {
         let binding = try await storeCall { () async throws(StoreError) in
             try await store.binding(of: newKey.thumbprint)
@@ -135,8 +135,8 @@ struct Reattestation: Sendable {
     /// The new assurance of the app with its labels; nil if the app was not attested again.
     var app: Assurance?
     var key: Assurance.Key
-    /// The assurance of an Android device's proofs: its labels name an added root even if the app was not attested again. Nil: an
-    /// iOS device.
+    /// The assurance of all the new proofs of an Android device; nil: an iOS device. Its labels name the added roots of a key
+    /// attestation even if the app was not attested again.
     var attestation: Assurance?
     /// The version of the app in the new evidence (``DeviceRecord/appVersion``); nil: no new evidence names it.
     var appVersion: String?

@@ -4,7 +4,7 @@ internal import Verification
 // The background work of the service.
 
 extension AuthService {
-    /// Sets new rate limits and bounds while the service runs. The number of cached devices does not change.
+    /// Sets new rate limits and bounds while the service runs, except `cachedDevices`: the size of the cache does not change.
     public func apply(_ settings: ProtectionSettings) { protection.apply(settings) }
 
     /// Runs the background work until it is cancelled: follows changes by other processes, reads which devices exist, exchanges

@@ -149,7 +149,7 @@ public struct AuthService: Sendable {
         try await registration.register(request, http).response
     }
 
-    /// As `register`, and returns the version of the app in the verified evidence too; nil: unknown or unverified.
+    /// Registers a device like `register`, and returns the version of the app in the verified evidence too; nil: unknown or unverified.
     package func registered(
         _ request: RegisterRequest, _ http: IncomingRequest
     ) async throws(Refusal) -> (response: RegisterResponse, appVersion: String?) {

@@ -23,7 +23,7 @@ package final class QuestionQueue: Sendable {
     /// - Parameter subject: the subject of the questions, such as `the history`.
     package init(to subject: String) { self.subject = subject }
 
-    /// Asks the store when earlier questions are answered.
+    /// Asks the store once all earlier questions are answered.
     ///
     /// - Parameter ask: asks the store. It must end the store's work before it throws, such as at a deadline.
     /// - Throws: `RATE_LIMITED` if too many questions wait; the failure of the store.

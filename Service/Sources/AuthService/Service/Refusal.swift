@@ -13,8 +13,8 @@ public final class Refusal: Error, Sendable, CustomStringConvertible {
     public let retryAfter: Int64?
     /// A hint for the client, to help an honest developer with the form of a request. It does not reveal what the service knows.
     public let hint: String?
-    /// Whether an operator's setting may cause this refusal. If so, the reason names the received and the configured value. The log
-    /// line is at least a warning, once a minute for each route and outcome.
+    /// Whether an operator's setting may cause this refusal. If so, the reason names the received and the configured value. Once a
+    /// minute for each route and outcome, the log line of such a refusal has at least the level `warning`.
     package let tellsOfSetUp: Bool
     /// The unknown root that the refused attestation leads to; nil: the refusal has another reason.
     package let untrustedRoot: UntrustedRoot?

@@ -35,11 +35,11 @@ public struct AuditEvent: Sendable, Hashable {
         case devicesForgotten = "devices.forgotten"
         /// A device replaced its key.
         case keyRotated = "device.key_rotated"
-        /// A repeated rotation reported that the previous key is compromised. That key stopped verifying at once.
+        /// A repeated rotation reported that the previous key is compromised. From then on, that key was not accepted.
         case overlapEnded = "device.overlap_ended"
         /// An operator created a credential.
         case credentialCreated = "credential.created"
-        /// A credential was revoked, by an operator or with its last app.
+        /// A credential was revoked: by an operator, or because its last app was removed.
         case credentialRevoked = "credential.revoked"
         /// A credential lost an app that was removed.
         case credentialNarrowed = "credential.narrowed"
@@ -65,7 +65,7 @@ public struct AuditEvent: Sendable, Hashable {
         case webhookAdded = "webhook.added"
         /// A webhook was changed: by an operator, because its app was removed, or because its receiver answered 410 Gone.
         case webhookChanged = "webhook.changed"
-        /// A webhook was removed: by an operator, or with its last app.
+        /// A webhook was removed: by an operator, or because its last app was removed.
         case webhookRemoved = "webhook.removed"
         /// An operator chose the event with which a webhook's deliveries continue.
         case webhookResent = "webhook.resent"

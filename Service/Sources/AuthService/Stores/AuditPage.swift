@@ -1,7 +1,7 @@
 package import AuthContract
 
-/// Events of the audit log that fit into one answer. An event may have up to a quarter of a mebibyte: an app's record before and
-/// after a change.
+/// Events of the audit log that fit into one answer. The largest events have about a quarter of a mebibyte: they have the record of
+/// an app before and after a change.
 package struct AuditPage: Sendable {
     /// The events, in the order of the query.
     package private(set) var events: [RecordedAuditEvent] = []

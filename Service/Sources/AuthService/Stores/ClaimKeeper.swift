@@ -39,19 +39,20 @@ public protocol ClaimKeeper: Sendable {
     ///   id is the present one.
     func unclaimedEnd(of id: ClaimHistoryID) async throws(StoreError) -> Int64?
 
-    /// Makes PostgreSQL give no node an unclaimed end, of any id, as long as a request accepted before now may be dated ahead: another
-    /// primary of PostgreSQL may have the second claim of such a request. This is on the primary's disk when the call returns.
+    /// Makes PostgreSQL answer that the unclaimed end is not known, for every id, until no request that was accepted before now is
+    /// dated ahead: another primary of PostgreSQL may have the second claim of such a request. When the call returns, the primary
+    /// has recorded this on its disk.
     func settle() async throws(StoreError)
 
     /// Keeps second claims in PostgreSQL: those of requests dated more than 5 s after a `ClaimHistoryID.reading`, and those of the
-    /// dates that PostgreSQL judges after the other store lost its claims. A request is accepted only if both stores accept it.
+    /// dates that PostgreSQL judges after Redis lost its claims. A request is accepted only if PostgreSQL and Redis accept it.
     var secondClaims: any ReplayStore { get }
 
     /// Records the primary that another node uses.
     func learn(of primary: PrimaryPlace)
 }
 
-/// A history of claims, as one node read it.
+/// The id of a history of claims, as one node read it, with the primary and the clock of PostgreSQL.
 public struct ClaimHistoryID: Sendable, Hashable {
     /// 32 hexadecimal digits.
     public let text: String

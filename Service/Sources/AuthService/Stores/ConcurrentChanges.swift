@@ -2,8 +2,8 @@ internal import AuthContract
 
 /// The error of a read-decide-save loop that lost to another change at every attempt.
 struct ConcurrentChanges {
-    /// The largest number of attempts. A new store needs two signing keys, and each attempt adds one, or finds that another node
-    /// added one.
+    /// The largest number of attempts. A new store needs three: two to add the two signing keys, or to find that another node added
+    /// them, and one to read both keys. The other attempts are for changes by other processes.
     static let maximumAttempts = 8
 
     private let reason: String

@@ -31,7 +31,7 @@ public struct KeyBinding: Sendable, Hashable {
 public enum InsertOutcome: Sendable, Hashable {
     /// The device is stored.
     case inserted
-    /// The key is or was bound to this device.
+    /// A key of the new device is or was bound to the device that the `KeyBinding` names.
     case keyTaken(KeyBinding)
     /// Another device of the app has this App Attest key id.
     case attestedKeyTaken
@@ -59,7 +59,7 @@ public struct DeviceChange: Sendable, Hashable {
 
     /// Whether the key is replaced: the current one becomes the previous one, and the previous one becomes retired.
     public var replacesKey: Bool { before.key != after.key }
-    /// Whether the App Attest data is replaced. If not, the change does not save its counter and receipt.
+    /// Whether the App Attest data is replaced. If not, the store keeps its stored counter and receipt.
     public var replacesAppAttest: Bool { before.appAttest?.keyID != after.appAttest?.keyID }
     /// Whether an operator lowers the scheme.
     public var lowersScheme: Bool { after.highestScheme < before.highestScheme }
@@ -75,13 +75,13 @@ public struct DeviceChange: Sendable, Hashable {
 public enum SaveOutcome: Sendable, Hashable {
     /// The change is stored, under the next version.
     case saved
-    /// The stored version is another one, or the device does not exist.
+    /// The row no longer has the version of `DeviceChange.before`, a fact that `save` compares changed, or there is no such device.
     case conflict
     /// The new key is or was bound, or the new App Attest key id belongs to another device of the app.
     case keyTaken
 }
 
-/// A value of a device that only grows, unless a `DeviceChange` replaces it. It is raised without a new version.
+/// A value of a device that only grows, unless a `DeviceChange` replaces it. Raising it does not change the row's version.
 public enum DeviceFact: Sendable, Hashable {
     /// The counter of an assertion by the App Attest key with this id.
     case counter(UInt32, ofAppAttestKey: [UInt8])
@@ -202,7 +202,7 @@ public protocol DeviceStore: Sendable {
     /// Registered devices of the app that were admitted under observation, at most `limit` (1 to 1000), in any order.
     func observedDevices(of app: AppID, limit: Int) async throws(StoreError) -> [DeviceRecord]
 
-    /// Writes when devices were last seen, in one transaction. The times may be lost, and the call appends no event.
+    /// Writes when devices were last seen, in one transaction. A crash may lose the times. The call appends no event.
     ///
     /// A row changes only if it has no time, or one that is more than `LastSeen.grain` before or after the new one. Unknown
     /// devices are skipped. With more than `LastSeen.step` devices, it throws and writes nothing.
@@ -232,9 +232,10 @@ public protocol DeviceStore: Sendable {
     /// stream ended, revocations by other processes would be unseen until cached rows expire.
     func externalChanges() -> AsyncStream<Void>
 
-    /// Whether another process may have rotated the device's key since this row was read. If so, the service reads the row again to
-    /// tell the device its current key after a lost answer. By default true. A store whose keys only this process rotates answers
-    /// false. Other stores may compare key and version, which costs less than reading the row.
+    /// Whether another process may have rotated the device's key since this row was read. By default true. If true, the service
+    /// reads the row again, so that a device that lost the answer to a rotation learns its current key. If only this process
+    /// rotates keys, the store returns false. Other stores may compare key and version with the stored ones, which costs less
+    /// than reading the row.
     func mayHaveRotatedElsewhere(_ device: DeviceRecord) async throws(StoreError) -> Bool
 }
 

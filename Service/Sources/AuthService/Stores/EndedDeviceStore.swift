@@ -1,12 +1,12 @@
 public import AuthContract
 
-/// Forgets devices that ended long ago.
+/// Forgets devices that were deregistered or rejected long ago.
 ///
 /// A forgotten device keeps its ids, its state, the thumbprints of all keys that were ever bound to it, and the id of its App
 /// Attest key: none of them can be registered again. All other data are deleted, and the device is neither read nor listed.
 public protocol EndedDeviceStore: Sendable {
-    /// Forgets devices that were deregistered or rejected before a time. Rows of an older version have no end time: the first
-    /// call that reads such a row sets it to `now`.
+    /// Forgets devices that were deregistered or rejected before a time. A row that an older version of the service wrote has no
+    /// end time: the first call that reads such a row sets its end time to `now`.
     ///
     /// - Parameters:
     ///   - time: only devices that ended before it.
@@ -26,8 +26,8 @@ extension DeviceStatus {
 }
 
 extension DeviceChange {
-    /// The new end time of the device; an inner nil: the device has none, because it may not be forgotten. Nil: the change
-    /// keeps the status.
+    /// The end time that the change gives the device. Nil: the change keeps the status and the end time. `.some(nil)`: the
+    /// device gets no end time, because a device with the new status may not be forgotten.
     package var endedAt: UnixTime?? {
         guard before.status != after.status else { return nil }
         return .some(after.status.mayBeForgotten ? event.at : nil)

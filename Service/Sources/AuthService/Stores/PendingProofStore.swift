@@ -1,6 +1,6 @@
 public import AuthContract
 
-/// The proof of a pending device whose provider did not answer, sealed with the service key.
+/// The proof of a pending device, sealed with the service key. It waits until the attestation provider can be reached again.
 public struct PendingProof: Sendable, Hashable {
     /// The app of the device.
     public let appID: AppID

@@ -1,6 +1,6 @@
 public import AuthContract
 
-/// The list entry of a recording. It has no data that a device sent.
+/// The list entry of a recorded refusal. It has no part of the proof that the device sent.
 public struct RecordingSummary: Sendable, Hashable {
     /// The id of the recording, a UUID.
     public let id: String
@@ -35,7 +35,7 @@ public struct RecordingSummary: Sendable, Hashable {
     }
 }
 
-/// A stored refusal: its document is sealed with the service key.
+/// A stored refusal: the list entry, and the document with the refused proof, sealed with the service key.
 public struct RecordedRefusal: Sendable, Hashable {
     /// The entry that lists show.
     public let summary: RecordingSummary

@@ -1,7 +1,7 @@
 @_spi(Service) public import AuthContract
 internal import Crypto
 
-/// A value that may be seen once: 128 bits of SHA-256 over the device, the kind and the value.
+/// Stands for a value that a device may use only once: 128 bits of SHA-256 over the device's id, the kind and the value.
 ///
 /// 128 bits are enough. A collision refuses a request and never accepts one, and no device can choose the hash of another
 /// device's unpredictable nonce.
@@ -41,7 +41,7 @@ public struct ReplayClaim: Sendable, Hashable {
         base.withUnsafeBytes { ReplayClaim(.signatureBase, $0, device) }
     }
 
-    /// The stored form of a tag: the claim of a verification by another service.
+    /// The claim that a store keeps for the tag of a verification. The digest identifies the verification.
     fileprivate static func verification(_ digest: [UInt8], of device: DeviceID) -> ReplayClaim {
         digest.withUnsafeBytes { ReplayClaim(.verification, $0, device) }
     }
@@ -114,8 +114,8 @@ public enum ClaimOutcome: Sendable, Hashable {
 /// Guarantees:
 /// - If several callers without a common tag claim overlapping sets, at most one of them gets `claimed` for each claim. A caller
 ///   gets `taken` only if a claim of its set was taken before.
-/// - A claim is taken while `now < expiresAt`, even if the process ends in between. The store never evicts a live claim: if it is
-///   full, calls throw. It may keep an expired claim for some minutes.
+/// - A claim stays taken while `now < expiresAt`, even if the process restarts. The store never evicts a live claim: if the store
+///   is full, calls throw. It may keep an expired claim for some minutes.
 /// - The caller's `now` decides whether a claim is live, not the store's own clock. `now` may step back: a claim with an
 ///   `expiresAt` no later than that of a claim already purged is `expired`, because the store no longer knows whether it was
 ///   taken.

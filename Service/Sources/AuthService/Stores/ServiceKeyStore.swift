@@ -32,13 +32,13 @@ public struct SealedRow: Sendable, Hashable {
     }
 }
 
-/// Keeps the check values of the service key, and gives access to everything that it sealed.
+/// Keeps the check values of the service key, and gives access to everything that the key sealed.
 ///
-/// Guarantees: check values change together, and only if they have not changed since the caller read them. The same applies to
-/// each row.
+/// Guarantees: check values change together, and only if they have not changed since the caller read them. A row changes only if
+/// it has not changed since the caller read it.
 public protocol ServiceKeyStore: Sendable {
-    /// The check values of the keys that are needed, in the stored order: that of the sealing key is the first. Empty: the
-    /// database has none yet.
+    /// The check values of the service keys that every node needs, in the stored order. The first is that of the key that seals
+    /// new values. Empty: the database has none yet.
     func keyChecks() async throws(StoreError) -> [ServiceKeyCheck]
 
     /// Replaces the check values. Returns false, changes nothing and appends no event unless the stored values are exactly
@@ -82,7 +82,7 @@ extension ServiceKeyCheck {
     /// The name under which SQL stores keep the check values.
     package static let fact = "service_key_checks"
 
-    /// The error of a change that a command decided under a key that no longer seals.
+    /// The error of a write by a command whose service key no longer seals new values.
     package static let rotatedMeanwhile = StoreError(
         .unavailable, "the service key was rotated meanwhile; list the new one first and run the command again")
 }

@@ -213,8 +213,8 @@ extension AuditChain {
         return rows.isEmpty ? .end : .intact(link)
     }
 
-    /// The number of the first event that does not continue the chain; nil if all do. Of archived events that are still in the
-    /// log, the first one is only checked by `AuditTrail`, against its file.
+    /// The number of the first event that does not continue the chain; nil if all do. If the log still begins with archived
+    /// events, this does not check the first of them: `AuditTrail` compares it with the archive's file.
     ///
     /// - Parameters:
     ///   - start: reads where the log begins.
@@ -225,7 +225,7 @@ extension AuditChain {
     ) async throws(StoreError) -> Int64? {
         var begin = try await start()
         var broken: Int64?
-        // Each round after the first one checks a log whose events were archived or removed meanwhile.
+        // If events were archived or removed during a round, check again from where the log begins now.
         for _ in 0..<1000 {
             broken = try await firstBrokenLink(begin, step)
             guard broken != nil, case let now = try await start(), now != begin else { return broken }

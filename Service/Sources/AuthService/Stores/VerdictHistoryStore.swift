@@ -81,10 +81,12 @@ public protocol VerdictHistoryStore: Sendable {
 
     /// Sums that are not 0, in the order of their slots, from the slots of ``VerdictQuery/keptStep``.
     ///
-    /// The service runs one query at a time. So the store ends a query before it throws, such as at its deadline.
+    /// The service runs one query at a time: the next one may start when this call returns or throws. So, at its deadline, the
+    /// store stops the query before it throws.
     func sums(_ query: VerdictQuery) async throws(StoreError) -> [VerdictSum]
 
-    /// Removes the oldest slot of each step that ended by a time, and ids of batches of older minutes.
+    /// Removes the oldest slot of each step if the slot ended at or before a time. Also removes the ids of batches of minutes
+    /// before that time.
     ///
     /// - Parameters:
     ///   - minutesBefore: the time for steps of less than ``VerdictHistory/hour``, and for ids.

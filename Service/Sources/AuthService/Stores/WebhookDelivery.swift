@@ -15,8 +15,8 @@ public struct WebhookDelivery: Sendable, Hashable {
     public let milliseconds: Int64
     /// The HTTP status of the answer; nil: there was none.
     public let status: Int?
-    /// The reason why the event must be delivered again, at most 200 characters, without text of the receiver; nil: it was
-    /// delivered.
+    /// The reason why the event must be delivered again, at most 200 characters, without text that the receiver sent; nil: the
+    /// event was delivered.
     public let failure: String?
 
     /// The most deliveries that a store keeps of a webhook.

@@ -40,9 +40,9 @@ package struct SigningKeyRing: Sendable {
         return candidates.lastIndex { now >= Self.signsFrom($0) } ?? candidates.startIndex
     }
 
-    /// When the last token of a key expires, even of one that still signs; nil: the key has no successor with a standby yet.
+    /// When the last token of a key expires; nil if the next key has no standby yet. The key may still sign.
     ///
-    /// The key's successor begins to sign when it has been published for long enough and has a standby.
+    /// The next key signs in its place when the next key has been published for long enough and has a standby.
     package func lastTokenEnds(ofKeyAt index: Int) -> UnixTime? {
         guard index >= 0, index + 2 < keys.count else { return nil }
         let (successor, standby) = (keys[index + 1], keys[index + 2])

@@ -4,7 +4,8 @@ internal import Bytes
 
 /// The roots that an operator trusts in addition to the built-in ones.
 public struct AddedRoots: Sendable, Hashable {
-    /// The roots of the files, in the order in which they were added, without those in ``expired``. Some may be built in.
+    /// The roots of the operator's files, in the order in which they were added, without those in ``expired``. Some may be
+    /// built in.
     public private(set) var all: [AddedRoot] = []
     /// Expired roots that were left out. They are not trusted.
     public private(set) var expired: [AddedRoot] = []
@@ -95,7 +96,7 @@ public struct AddedRoots: Sendable, Hashable {
         return roots.isEmpty
             ? nil
             : TrustAnchors(pem: roots.map(\.pem).joined()).map {
-                // Only the roots for receipts are used.
+                // `TrustAnchors` has the roots for attestations too. `ReceiptVerifier` uses only those for receipts.
                 ReceiptVerifier(trustAnchors: .apple.adding($0))
             }
     }

@@ -19,7 +19,8 @@ package struct UntrustedRoot: Sendable, Hashable {
     package let provider: Provider
     /// The name of the root in the last certificate of the chain, at most 256 characters. The sender chose it.
     package let name: String
-    /// The SHA-256 of the last certificate of the chain, hexadecimal. Apple's chains end below the root, and Google's may.
+    /// The SHA-256 of the last certificate of the chain, hexadecimal. Apple's chains do not contain the root, and Google's chains
+    /// may lack it too.
     package let lastCertificate: String
 
     init(of object: AttestationObject) {

@@ -75,8 +75,9 @@ struct AssertionPaths: Sendable {
 
     /// The demand on a request to this path; nil: none.
     ///
-    /// The signature covers escapes, case and repeated slashes unchanged. But the backend may treat them as equal, so `/%70ay`
-    /// needs an assertion if `/pay` does. A path that two servers could read differently always needs one.
+    /// The signature covers the path as the client sent it. But a backend may treat paths as equal that differ only in escapes, case
+    /// or repeated slashes. So `/%70ay` needs an assertion if `/pay` does. A path that two servers could read differently always
+    /// needs one.
     func demand(on path: RequestPath) -> AssertionDemand? {
         switch rule {
         case .none: return nil

@@ -26,7 +26,7 @@ package struct ForwardedRequest: Sendable {
     /// The scheme of the gateway's connection.
     private let scheme: String
 
-    /// Parses the gateway's request. Nil if its path is not that of the route, or below it.
+    /// Parses the gateway's request. Nil unless its path is the route's path or below it.
     package init?(method: String, target: String, headers: HeaderFields, scheme: String) {
         guard target.utf8.starts(with: Route.forward.rawValue.utf8) else { return nil }
         let rest = target.utf8.dropFirst(Route.forward.rawValue.utf8.count)

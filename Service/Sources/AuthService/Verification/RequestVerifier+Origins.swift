@@ -2,8 +2,8 @@ package import AuthContract
 
 /// The origins that scheme 2 requests may have been sent to (*Authority* in the protocol).
 extension RequestVerifier {
-    /// The origins that the request may have been sent to, as configured by the service or the app's operator. If the
-    /// service has no configured origins, its own routes accept the received one if it is loopback. Empty: scheme 2 is refused.
+    /// The origins that the request may have been sent to, as the configuration of the service or of the app lists them. If the
+    /// service has no configured origins, its own routes accept the request's origin if it is loopback. Empty: scheme 2 is refused.
     func origins(
         of request: IncomingRequest, app: ProvisionedApp, _ operation: Operation
     ) throws(Refusal) -> [RequestOrigin] {

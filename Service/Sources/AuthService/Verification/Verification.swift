@@ -26,8 +26,8 @@ extension RequestVerifier {
             tag: ClaimTag(of: step, counter, in: verification, by: request.deviceID))
     }
 
-    /// Whether the same verification raised the stored counter to this assertion's within the last minute. Another request may have
-    /// raised it further since.
+    /// Whether the same verification raised the stored counter to the counter of this assertion within the last minute. Another
+    /// request may have raised it further since.
     ///
     /// - Throws: 503 if another call of the same verification may be raising it at this moment.
     func isRepeated(

@@ -52,8 +52,8 @@ public final class WebhookDeliveries: Sendable {
             lastAttempt = max(lastAttempt ?? delivery.at, delivery.at)
         }
 
-        /// When the receiver began to fail. If there were no attempts for a long time, because every node was stopped or the
-        /// store did not answer, this time is moved forward by as much: else events would be given up after a single attempt.
+        /// When the receiver began to fail. If there was no attempt for a long time, because every node was stopped or the store
+        /// did not answer, the length of that time is added: otherwise events would be given up after a single attempt.
         func failingSince(at now: UnixTime) -> UnixTime? {
             guard let since = webhook.failingSince, let lastAttempt else { return webhook.failingSince }
             let idle = now - lastAttempt
@@ -126,7 +126,7 @@ public final class WebhookDeliveries: Sendable {
         }
     }
 
-    /// Marks the webhooks for which this node must deliver events now as running, and returns their ids.
+    /// Finds the webhooks with events that this node must deliver now. Marks them as running, and returns their ids.
     private func due() async -> [String] {
         // If the store fails, the next round reads it again.
         guard let all = try? await webhooks.list() else { return [] }
@@ -171,7 +171,7 @@ public final class WebhookDeliveries: Sendable {
     private func current(_ webhook: Webhook, _ known: Place?) -> Place {
         guard let known else { return Place(webhook: webhook, window: WebhookWindow(position: webhook.position)) }
         guard !known.isRunning, known.webhook.version < webhook.version else { return known }
-        // `resend` ends the lease, so a changed holder reveals a `resend` even if the position is the same. If the webhook was moved,
+        // `resend` ends the lease, so a changed holder shows that `resend` set the position, even if it is the same as before. Then
         // forget which events after the position were delivered.
         let isMoved =
             known.webhook.position != webhook.position || known.webhook.leaseHolder != webhook.leaseHolder
@@ -184,8 +184,8 @@ public final class WebhookDeliveries: Sendable {
         do throws(StoreError) {
             while try await advance(&place) {}
         } catch {
-            // The store may also have failed after a delivery. Then the delivery is repeated. If the receiver fails too, keep its
-            // pause if that is longer.
+            // The store failed. If it failed after a delivery, the next round repeats the delivery. If the receiver failed as well,
+            // use the longer of the two pauses.
             let soon = webhooks.clock.now + 5
             place.nextAt = place.nextAt.map { max($0, soon) } ?? soon
         }

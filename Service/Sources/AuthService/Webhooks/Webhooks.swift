@@ -152,8 +152,8 @@ public struct Webhooks: Sendable {
         let named = webhook.scope.named
         guard !named.isEmpty else { return [:] }
         var (removed, earlier, position) = ([AppID: Int64](), [AppID: Int64](), position)
-        // The apps that the webhook named at its last event; nil: no event yet, so the first event's apps are treated as named
-        // before.
+        // The apps that the webhook named after the last event that added or changed it; nil: no such event was read yet. If the
+        // first such event is a change, assume that the webhook named the same apps before it.
         var former: Set<AppID>?
         while true {
             let page = try await audit.page(app: nil, device: nil, after: position, limit: Self.page)

@@ -75,9 +75,10 @@ struct Visit: Sendable {
         }
     }
 
-    /// The version to which the person's decision applies: for a form, the one that its page showed. Nil: the answer has none.
+    /// The version of the record that the person decides about. A submitted form has the version that its page showed. Nil: the
+    /// API's answer has no version.
     ///
-    /// - Parameter read: the current answer about that record.
+    /// - Parameter read: the API's current answer about the record.
     func seenVersion(of read: AdminResponse) throws(PageRefusal) -> String? {
         guard request.method == "POST" else { return read.entityTag }
         guard let tag = request.form["tag"], tag.hasPrefix("\"") else {
@@ -107,8 +108,8 @@ struct Visit: Sendable {
         try await call(AdminCall(.listApps))["apps"]?.elements.compactMap { $0["app_id"]?.string } ?? []
     }
 
-    /// The app to which a list is narrowed; nil: the list is not narrowed. A credential for some apps must name an app, so if the
-    /// query names none, this is the first of `apps`.
+    /// The app to which a list is narrowed; nil: the list is not narrowed. A call with a credential for some apps must name an
+    /// app, so if the query names none, this is the first of `apps`.
     func narrowedApp(_ apps: [String]) -> String? {
         if let app = request.query["app"], !app.isEmpty { return app }
         return credential.scope == .allApps ? nil : apps.first

@@ -10,7 +10,7 @@ struct StackedChart: Sendable {
     struct Group: Sendable {
         let name: String
         let counts: [Int64]
-        /// The number of its pattern: 0 to ``StackedChart/maximumGroups``, the last for all others.
+        /// The number of the group's pattern: 0 to ``StackedChart/maximumGroups``. The last one is for the group `all others`.
         let pattern: Int
 
         var total: Int64 { counts.reduce(0, +) }

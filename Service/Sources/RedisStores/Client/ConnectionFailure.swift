@@ -19,7 +19,7 @@ enum ConnectionFailure {
         }
     }
 
-    /// Describes a TLS failure by the error name in BoringSSL's text, which also has a place in BoringSSL's sources.
+    /// Describes a TLS failure by the error name alone, because BoringSSL's text also has a file and a line of its sources.
     private static func tls(_ text: String) -> String {
         let known = [
             ("CERTIFICATE_VERIFY_FAILED", "its certificate comes from an unknown authority, or has expired"),

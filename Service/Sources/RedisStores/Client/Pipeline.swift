@@ -102,7 +102,7 @@ struct Pipeline<Waiter: Sendable>: Sendable {
 
     /// Takes the bytes to write.
     ///
-    /// - Returns: also whether a timer for the deadline must be set.
+    /// - Returns: the bytes, and whether a timer for the oldest call's deadline must be set.
     mutating func write() -> (bytes: ByteBuffer, mustSetTimer: Bool) {
         isWriteScheduled = false
         defer { unwritten = ByteBuffer() }

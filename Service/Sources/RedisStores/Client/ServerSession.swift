@@ -82,8 +82,8 @@ final class ServerSession: Sendable {
         try await connection.call(commands)
     }
 
-    /// The connection of the caller's event loop, so that neither the call nor its reply has to wake a thread. Callers
-    /// elsewhere use the connections in turn.
+    /// The connection of the caller's event loop, so that neither the call nor its reply has to wake a thread. Other callers use
+    /// the connections in turn.
     var connection: RedisConnection {
         if let near = connections.first(where: { $0.eventLoop.inEventLoop }) { return near }
         let number = next.wrappingAdd(1, ordering: .relaxed).oldValue

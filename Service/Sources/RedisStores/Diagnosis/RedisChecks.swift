@@ -6,7 +6,7 @@ extension RedisStores {
     /// Checks a deployment for `doctor` and `config check`, even one that the service could not use. The results are for the
     /// operator.
     ///
-    /// It writes only one key, which expires after a second if the user has all rights.
+    /// It writes one key at each server. The key expires after a second if the user has all rights.
     ///
     /// - Parameters:
     ///   - url: as for `connect`.
@@ -176,7 +176,7 @@ private struct RedisChecks {
         let commands = partitions.map { RESPCommand("HMGET", configuration.partitions[$0].epoch, "id", "loss", "end") }
         // If a server refuses to answer, another check reports that.
         let waits = try await connection.call(commands).compactMap { reply in
-            // An epoch whose interval was not shortened has no `end`.
+            // An epoch without an `UnclaimedEnd` has no `end` in Redis. `Epoch` expects an empty text for it.
             let words = reply.elements?.map { $0.text == nil ? .simple("") : $0 }
             let epoch = words.flatMap { Epoch($0) }
             return epoch?.history.retryAfter(timestamp: now, futureWindow: 60)
@@ -201,7 +201,8 @@ private struct RedisChecks {
         let key = configuration.partitions[partition].prefix + "check"
         var (missing, refusedWrites): ([String], String?) = ([], nil)
         for words in [
-            // Redis does not refuse a script that has written before it was full, so write without a script first.
+            // A full Redis does not refuse a script's command if the script has already run a write command, such as the `DEL` of
+            // the probe. So write without a script first.
             ["SET", key, "1", "PX", "1000"], ["EVAL", Self.probe, "1", key],
             ["EVALSHA", String(repeating: "0", count: 40), "0"], ["GETDEL", key],
         ] {

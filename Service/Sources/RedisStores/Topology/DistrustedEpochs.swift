@@ -1,9 +1,9 @@
-/// The partitions whose claims may be missing although the epoch does not show it: their slot was being moved, and the move may have
-/// been taken back, their server may have evicted claims, or its data went back to an earlier state.
+/// The partitions whose claims may be missing although the epoch does not show it. There are three causes: the slot was being moved,
+/// and the move may have been taken back; the server may have evicted claims; the server's data went back to an earlier state.
 struct DistrustedEpochs: Sendable {
-    /// The partitions that each server gave away or imported when it was asked last. They are not used.
+    /// The partitions that each server was giving away or importing when it was asked last. They are not used.
     private var moving: [RedisURL.Endpoint: Set<Int>] = [:]
-    /// When this node last saw the move or the evicting policy. Before the partition is used again, an earlier epoch must end.
+    /// When this node last saw the cause, by partition. Before the partition is used again, an earlier epoch must end.
     private var seen: [Int: ContinuousClock.Instant] = [:]
 
     mutating func insert(_ partition: Int, seen instant: ContinuousClock.Instant = .now) { seen[partition] = instant }
@@ -16,7 +16,7 @@ struct DistrustedEpochs: Sendable {
 
     func isMoving(_ partition: Int) -> Bool { moving.values.contains { $0.contains(partition) } }
 
-    /// When this node last saw the move or the evicting policy; nil: the epoch is trusted.
+    /// When this node last saw the cause; nil: the epoch is trusted.
     subscript(partition: Int) -> ContinuousClock.Instant? { seen[partition] }
 
     /// Trusts the partition again, because it has no epoch from before `instant` any more. Does nothing if the cause was seen

@@ -2,11 +2,12 @@ internal import AuthService
 internal import Bytes
 internal import RESP
 
-/// This node's count of its rounds at each server, as the server last had it.
+/// This node's count of its rounds at one server, as in the server's last answer.
 ///
 /// The data of a running server can go back to an earlier state although the server names the same process and replication id: it was
 /// a replica for a moment, or an operator swapped in a copy of the database. Then claims are missing, and the epoch does not show it.
-/// But the node's count is smaller than it was. The routing table has the counts by the first partition of each server.
+/// But the node's count is smaller than it was. The routing table has one count for each server, under the number of the server's
+/// first partition.
 struct RoundCount: Sendable {
     let count: Int64
     /// The server's clock, in milliseconds.
@@ -21,7 +22,7 @@ extension Router {
         let servers = table.withLock { table in
             let servers = table.firstPartitions(placement, round)
             let first = Set(servers.map(\.partition))
-            // Elsewhere nothing is counted any more, so a count there would grow old.
+            // Each server counts rounds in its first partition only. A count of another partition would no longer be updated.
             table.rounds = table.rounds.filter { first.contains($0.key) }
             return servers
         }
@@ -46,7 +47,7 @@ extension Router {
             command.add(last?.count ?? 0)
             command.add(last?.at ?? 0)
         }
-        // Another node may begin an epoch while the answer is on its way.
+        // Read the time before the call: an epoch that another node begins while the answer is on its way must not be ended.
         let asked = ContinuousClock.now
         let tooSlow = StoreError(.tooSlow, "Redis did not answer in time")
         let reply = try? await within(settings.checkTimeout, orThrow: tooSlow) { () async throws(StoreError) in

@@ -2,7 +2,8 @@ internal import AuthContract
 internal import AuthService
 internal import RESP
 
-/// Records the unclaimed ends of epochs that began after a loss. `SecondClaim` explains why no request is accepted twice.
+/// Records the unclaimed end of epochs that began after a loss: the latest date of a lost claim that PostgreSQL may lack. The
+/// later dates of the loss are then accepted again. `SecondClaim` explains why no request is accepted twice.
 extension Router {
     /// Shortens the refused interval of an epoch that just began under a new id.
     ///
@@ -26,8 +27,8 @@ extension Router {
     ///
     /// The epochs were in Redis before the last round asked for the masters. So the majority of this round is later than every
     /// majority that named a server of an earlier epoch. A node that still claims at such a server read PostgreSQL's clock before
-    /// it asked for the masters. The unclaimed end follows from a later mark of that clock. If PostgreSQL gives no unclaimed end
-    /// now, the next round tries again.
+    /// it asked for the masters. PostgreSQL computes the unclaimed end from a later reading of its clock. If PostgreSQL gives no
+    /// unclaimed end now, the next round tries again.
     ///
     /// This takes at most `checkTimeout`. A route that was replaced meanwhile is not changed.
     func shortenParts() async {
@@ -51,7 +52,8 @@ extension Router {
         }
     }
 
-    /// Makes PostgreSQL give no unclaimed end for a while, because a node that uses a former primary may still make claims.
+    /// Makes PostgreSQL give no unclaimed end for `SecondClaim.settling` seconds, because a node that uses a former primary may still
+    /// make claims.
     func settle() async throws(StoreError) {
         guard let keeper = settings.keeper else { return }
         let tooSlow = StoreError(.tooSlow, "PostgreSQL did not answer in time")

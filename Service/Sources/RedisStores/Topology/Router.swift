@@ -87,7 +87,7 @@ final class Router: Sendable {
     /// - Parameters:
     ///   - followsAsk: as in `RoutedCall`.
     ///   - isBounded: whether the limit of commands in flight applies. It must not make a round of checks fail.
-    /// - Throws: also if the reply is an error.
+    /// - Throws: if the command fails, and also if Redis replies with an error.
     func call(
         _ command: RESPCommand, _ partition: Int, on session: ServerSession, followsAsk: Bool = true,
         isBounded: Bool = true
@@ -170,7 +170,7 @@ final class Router: Sendable {
         return session
     }
 
-    /// Ends the lease of a session, and then closes it: a reply that is being judged must not be accepted any more.
+    /// Ends the lease of a session, and then closes it. A caller that is checking a reply must not accept the reply any more.
     func end(_ session: ServerSession, because error: StoreError) {
         table.withLock { $0.ended(session) }
         session.close(because: error)

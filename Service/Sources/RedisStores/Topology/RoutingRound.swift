@@ -74,7 +74,8 @@ extension RoutingTable {
     enum EpochStep: Sendable {
         /// Do nothing, because each claim confirms the epoch.
         case keep(Route)
-        /// Compare the epoch with the one in Redis. If they differ, begin as in `begin(adopting: identity, mayName: false)`.
+        /// Compare the epoch with the one in Redis. If they differ, do the step `begin`, with the server's identity as `adopting`,
+        /// and false as `mayName`.
         case confirm(Route)
         /// Confirm the epoch. If the server's data does not belong to it, begin the next epoch if that is allowed.
         ///
@@ -116,8 +117,9 @@ extension RoutingTable {
                 )
             }
             // For most partitions, the claims confirm the epoch. But no claim is made while the dates around a loss are refused,
-            // and a further loss must be noticed in that time too. If one partition has lost its epoch, the others of the server
-            // may have. Otherwise, each of them would refuse requests from its next claim on, perhaps hours later.
+            // and a further loss must be noticed in that time too. If one partition has lost its epoch, the server's other
+            // partitions may have lost theirs. So confirm them now. If only its next claim showed the loss, perhaps hours later,
+            // each of them would begin to refuse requests then.
             let mustConfirm = isFirst || epoch.refuses(at: now) || refusing.contains(ObjectIdentifier(session))
             return (partition, session, identity, mustConfirm ? .confirm(before) : .keep(before), primary)
         }

@@ -25,7 +25,7 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
         var identity: ServerInfo.Identity
         /// The time until which the server is known to be the master.
         var leaseEnd: ContinuousClock.Instant?
-        /// A session that has ended gets no lease: a reply that arrived before may not have been judged yet.
+        /// A session that has ended gets no lease. So a caller that still has to check an earlier reply does not accept it.
         var hasEnded = false
     }
 
@@ -93,8 +93,8 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
     ///
     /// - Parameter current: the current history of claims.
     /// - Returns: also the reading of PostgreSQL's clock that decides which claims are second claims. This node took the reading
-    ///   before it asked for the masters. If the server was replaced since, the node may make claims there only until the lease
-    ///   from before the replacement ends (`SecondClaim`).
+    ///   before it asked for the masters. If the server was replaced since, the node may make claims at the old server only
+    ///   until the lease from before the replacement ends (`SecondClaim`).
     /// - Throws: the reason if no session may be used now.
     func route(
         _ partition: Int, _ current: ClaimHistoryID?, at now: ContinuousClock.Instant
@@ -143,13 +143,13 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
         routes[partition] = nil
     }
 
-    /// A server reported the partitions that it gives away or imports: claims may stay at the importing server.
+    /// A server reported the partitions that it gives away or imports. If a move is taken back, claims may stay at the importing server.
     mutating func reported(_ partitions: Set<Int>, movingAt endpoint: RedisURL.Endpoint) {
         distrusted.reported(partitions, movingAt: endpoint)
         for partition in partitions { routes[partition] = nil }
     }
 
-    /// A distrusted partition has no epoch from before `seen` any more. A round must look up the present one.
+    /// A distrusted partition has no epoch from before `seen` any more. A round must look up the present epoch.
     mutating func endedEpoch(of partition: Int, seen: ContinuousClock.Instant) {
         distrusted.ended(partition, seen: seen)
         routes[partition]?.epoch = nil

@@ -15,7 +15,7 @@ public struct RequestVerifierConfiguration: Sendable {
     public var timeout: Duration = .seconds(2)
     /// The maximum number of times that one question is asked: 3 by default.
     public var attempts = 3
-    /// One of the app's `token_audiences`: asks for an identity token, for a service behind this backend.
+    /// The audience of an identity token for a service behind this backend, one of the app's `token_audiences`; nil: no token.
     public var identityAudience: String?
     /// Whether plain http is allowed to a service that is not on loopback.
     public var allowsPlainHTTP = false

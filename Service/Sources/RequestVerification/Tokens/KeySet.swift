@@ -3,7 +3,8 @@ internal import Crypto
 internal import Logging
 internal import StrictJSON
 
-/// The service's published keys: kept for their max-age, and fetched again for an unknown `kid`, at most once a minute.
+/// The service's published keys: kept for their max-age. For an unknown `kid` they are fetched again, at most once a minute, or once in
+/// 5 s while the last fetch failed.
 ///
 /// All waiting tokens share one fetch. A token whose key is known and not expired never waits.
 actor KeySet {

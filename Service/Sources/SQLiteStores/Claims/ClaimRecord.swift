@@ -87,8 +87,8 @@ struct ClaimRecord {
         bytes.dropFirst(16).prefix(8).allSatisfy { $0 == 0 }
     }
 
-    /// Detects accidents, not attacks: an attacker who can write the file can do worse. Each round is a bijection, so every
-    /// change of one word changes the sum. The sum is then cut to 32 bits.
+    /// The checksum of a record. It detects accidents, not attacks: an attacker who can write the file can do worse. Each round is
+    /// a bijection, so every change of one word changes the sum. The sum is then cut to 32 bits.
     private static func checksum(
         _ kind: Kind, _ high: UInt64, _ low: UInt64, _ expiry: UInt32, _ seed: UInt64
     ) -> UInt32 {

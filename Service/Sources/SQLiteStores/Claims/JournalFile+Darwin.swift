@@ -10,8 +10,8 @@
             return fcntl(descriptor, F_FULLFSYNC)
         }
 
-        // Would set the mark of a running service. On Darwin, the lock query of fcntl(2) also sees locks of flock(2),
-        // so the lock itself is the mark.
+        // Sets nothing. On Darwin, the lock query of fcntl(2) also sees locks of flock(2), so the lock itself is the mark of a
+        // running service.
         static func setMark(_ descriptor: Int32, _ kind: Int32) {}
 
         static func isMarked(_ descriptor: Int32) -> Bool {

@@ -215,7 +215,7 @@ struct JournalLedger {
     /// Whether the segment has no room for another `segmentRecords` records.
     var isNearlyFull: Bool { !segment.hasRoom(for: settings.segmentRecords) }
 
-    /// Hands the work that is due to maintenance.
+    /// Returns the work that maintenance must do now.
     mutating func takeWork(isClosing: Bool) -> JournalState.MaintenanceWork {
         defer { (isDirty, retired, deletable, wrong) = (false, nil, [], nil) }
         return JournalState.MaintenanceWork(
@@ -227,8 +227,8 @@ struct JournalLedger {
 
     /// Records that everything up to a reading of the clock is on the disk.
     ///
-    /// - Parameter falls: the number of the clock's falls by then. A sync that began before a fall does not cover readings after
-    ///   the fall.
+    /// - Parameter falls: the number of the clock's falls when the sync began. A sync that began before a fall does not cover
+    ///   readings after the fall.
     mutating func synchronized(to reading: Int64, falls: Int) {
         if falls == self.falls { durableReading = max(durableReading, reading) }
     }

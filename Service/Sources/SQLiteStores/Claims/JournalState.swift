@@ -13,7 +13,7 @@ final class JournalState: Sendable {
     /// The decision about a call.
     enum Decision {
         case answered(Result<ClaimOutcome, StoreError>)
-        /// The claims are made, and are answered once they are on the disk.
+        /// The claims are made. The caller gets its answer once they are on the disk.
         case claimedAhead
     }
 
@@ -46,7 +46,7 @@ final class JournalState: Sendable {
     private struct Shared {
         var ledger: JournalLedger
         var awaitingSync: [Waiter] = []
-        /// The waiters that the next sync answers.
+        /// The waiters that maintenance answers after the current sync.
         var synchronizing: [Waiter] = []
         var isClosing = false
         var isSealing = false
@@ -54,8 +54,8 @@ final class JournalState: Sendable {
         /// Whether a sync failed. Its data may never reach the disk even if later syncs succeed, because the system no longer
         /// marks it as dirty.
         var hasLostWrites = false
-        /// Whether the files are at their paths, and the second of the monotonic clock at the last check. Once a check found them
-        /// elsewhere, `place` stays `elsewhere`: another service may have made claims, which the next start detects.
+        /// Whether the files are at their paths, and the time of the last check, in seconds of the monotonic clock. Once a check found
+        /// the files elsewhere, `place` stays `elsewhere`: another service may have made claims, which the next start detects.
         var place = FileIdentity.Place.here
         var lookedUpAt = Int64.min
 
@@ -214,7 +214,7 @@ final class JournalState: Sendable {
     ///
     /// - Parameters:
     ///   - reading: the last recorded reading of the clock when the sync began.
-    ///   - falls: the number of the clock's falls by then.
+    ///   - falls: the number of the clock's falls when the sync began.
     func didSynchronize(_ error: SystemError?, reading: Int64, falls: Int) {
         let (waiters, isLost) = shared.withLock { shared in
             if error == nil {

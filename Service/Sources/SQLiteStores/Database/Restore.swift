@@ -42,7 +42,7 @@ extension SQLiteStores {
         try publish(temporary, as: path)
     }
 
-    /// The suffixes of the files next to a database that SQLite would apply to a new file of that name.
+    /// The suffixes of a database's log files. SQLite would apply the log files of an earlier database to a new one at the same path.
     private static let logs = ["-wal", "-shm", "-journal"]
 
     /// Throws if the database or one of its logs exists at the path, or if a service uses the database.

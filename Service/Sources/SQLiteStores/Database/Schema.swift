@@ -43,14 +43,14 @@ enum Schema {
     private static let auditOfNoDevice =
         "CREATE INDEX audit_of_no_device ON audit (code, sequence) WHERE device_id IS NULL;"
 
-    /// The bodies that a gateway forwards. Null, as in older rows, means `headers`.
+    /// The request bodies that a gateway forwards (`ForwardedBodies`). Older rows have null, which means `ForwardedBodies.headers`.
     private static let forwardedBodies = "ALTER TABLE credentials ADD COLUMN bodies TEXT;"
 
-    /// The version of a device's row, which must be unchanged when a decision is saved.
+    /// The version of a device's row. A change is saved only if the version is the one that was read before the change.
     private static let deviceVersions = "ALTER TABLE devices ADD COLUMN version INTEGER NOT NULL DEFAULT 0;"
 
-    /// The time from which a key signs after its predecessor was revoked, and the revoked keys, so that a revocation can be
-    /// repeated.
+    /// The time from which a key signs after its predecessor was revoked, and a table of the revoked keys: if a revocation is
+    /// repeated, its key is in this table.
     private static let signingKeyRevocations = """
         ALTER TABLE signing_keys ADD COLUMN signs_from INTEGER;
         CREATE TABLE revoked_signing_keys (
@@ -60,7 +60,7 @@ enum Schema {
 
         """
 
-    /// An index of the devices that a switch to mode `enforce` must make pending, so that each step reads no other rows.
+    /// An index of the devices that must become pending when an app switches to mode `enforce`. The switch reads no other rows.
     private static let observedDevices = """
         CREATE INDEX devices_observed ON devices (app_id)
           WHERE status = 'registered' AND admitted_under_observation <> 0;

@@ -41,8 +41,8 @@ enum DeviceListing {
         if let before = query.registeredBefore { require("registered_at < ?", [before.seconds]) }
         if let after = query.after {
             let (time, id) = query.order == .newest ? ("<", ">") : (">", "<")
-            // The index scan starts at the first comparison, or at `from`. The other comparison skips the devices of that second
-            // that earlier pages had.
+            // The index scan starts at the time of the last device of the page before. For `newest`, the first condition sets this
+            // start. For `oldest`, `from` does. The second condition skips devices with the same time that earlier pages had.
             if query.order == .newest { require("registered_at <= ?", [after.registeredAt.seconds]) }
             require(
                 "(registered_at \(time) ? OR device_id \(id) ?)", [after.registeredAt.seconds, after.deviceID.text])

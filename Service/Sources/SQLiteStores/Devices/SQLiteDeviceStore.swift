@@ -2,8 +2,8 @@ internal import AuthContract
 internal import AuthService
 internal import GRDB
 
-/// Devices, one row each. A row is saved only if its version has not changed since it was read. Facts that only grow are changed
-/// without a new version.
+/// Devices, one row each. A row is saved only if its version has not changed since it was read. Values that only grow, such as the
+/// counter of an App Attest key, are changed without a new version.
 struct SQLiteDeviceStore: DeviceStore {
     let database: StoreDatabase
 

@@ -2,7 +2,7 @@ internal import AuthContract
 internal import AuthService
 internal import GRDB
 
-/// Sealed proofs whose provider did not answer.
+/// Sealed proofs of pending devices. The provider that must check the proof, such as Google, did not answer.
 struct SQLitePendingProofStore: PendingProofStore {
     let database: StoreDatabase
 

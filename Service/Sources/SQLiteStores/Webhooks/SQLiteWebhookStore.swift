@@ -136,7 +136,7 @@ extension Database {
 }
 
 extension Webhook {
-    /// The values of `changing`, in its order.
+    /// The values of the columns `Webhook.changing`, in the same order.
     fileprivate var changingArguments: StatementArguments {
         [
             url, scope.storedText, storedCodes, isEnabled ? 1 : 0, position, failingSince?.seconds, failure,

@@ -48,9 +48,11 @@ extension StoreConformance {
                 let events = try await stores.audit.events(app: samples.app, device: nil, before: nil, limit: 100)
                 try expect(events, is: [], "the log")
             },
-            ConformanceCheck("An app is changed and removed only as it was read, byte for byte") { stores in
+            ConformanceCheck(
+                "An app is changed or removed only if the stored record equals the one that the caller read, byte for byte"
+            ) { stores in
                 let samples = try Samples(stores)
-                // Two texts that look the same: the composed and the decomposed form of one character.
+                // The composed and the decomposed form of one character: Swift's `==` calls the texts equal, but their bytes differ.
                 let apps = try [("\u{E9}", samples.app), ("e\u{301}", Samples.appID())].map { text, app in
                     StoredApp(appID: app, sealedJSON: #"{"name":"\#(text)"}"#)
                 }
@@ -68,7 +70,7 @@ extension StoreConformance {
                 }
                 try expect(try await stores.codes(samples), is: [.appAdded, .appAdded], "the log")
             },
-            ConformanceCheck("An app with devices is not removed, also when they have deregistered") { stores in
+            ConformanceCheck("An app with devices is not removed, even if all its devices are deregistered") { stores in
                 let samples = try Samples(stores)
                 let app = StoredApp(appID: samples.app, sealedJSON: "{}")
                 _ = try await stores.apps.insert(app, recording: samples.event(.appAdded))

@@ -8,7 +8,7 @@ extension StoreConformance {
                 guard let store = stores.auditArchives else { return }
                 let samples = try Samples(stores)
                 for _ in 0..<4 { try await stores.audit.append(samples.event(.securityEvent)) }
-                // Remove the last event of an earlier archive, which may still be in the log.
+                // A store keeps the last event of the log, even if an earlier archive has it. The log has continued, so remove it.
                 while try await store.removeArchivedEvents(limit: 1000) > 0 {}
                 let before = try await store.auditArchives()
                 let first = (before.last?.last ?? 0) + 1

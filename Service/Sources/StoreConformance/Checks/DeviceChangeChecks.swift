@@ -5,7 +5,9 @@ extension StoreConformance {
     /// Changes of devices and their conflicts, the stream of external changes, and the list of observed devices.
     static var deviceChangeChecks: [ConformanceCheck] {
         [
-            ConformanceCheck("A change is saved only over the version that was read, and changes nothing else") {
+            ConformanceCheck(
+                "A change is saved only if the stored version is the one that was read, and no other field changes"
+            ) {
                 stores in
                 let samples = try Samples(stores)
                 let device = samples.device(evidence: samples.evidence())

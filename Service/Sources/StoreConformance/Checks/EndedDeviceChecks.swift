@@ -23,7 +23,7 @@ extension StoreConformance {
                     { all += count }
                     return all
                 }
-                // This must keep the device, because it ended in this second and not before it.
+                // This call must keep the device, because the device ended in this second, and not before it.
                 _ = try await forget(endedBefore: samples.now)
                 try expect(try await stores.stored(device).key, is: current.key, "the key of what was not forgotten")
                 let count = try await forget(endedBefore: samples.now + 1)

@@ -5,7 +5,7 @@ extension StoreConformance {
     /// Calls that change nothing append nothing to the audit log.
     static var noChangeNoEventChecks: [ConformanceCheck] {
         [
-            ConformanceCheck("A change of an app that is refused has no event") { stores in
+            ConformanceCheck("A refused change of an app appends no audit event") { stores in
                 let samples = try Samples(stores)
                 let app = StoredApp(appID: samples.app, sealedJSON: "{}")
                 let other = StoredApp(appID: samples.app, sealedJSON: "{ }")

@@ -2,8 +2,8 @@ internal import AuthContract
 internal import AuthService
 
 extension StoresUnderTest {
-    /// Makes claims for a request, which is dated now unless `timestamp` is given. All calls name one device: no caller makes the
-    /// same claim for two devices.
+    /// Makes claims for a request, which is dated now unless `timestamp` is given. All calls name the same device. A claim is a hash
+    /// over its device, so no caller makes the same claim for two devices.
     func claim(
         _ claims: [ReplayClaim], timestamp: UnixTime? = nil, expiresAt: UnixTime? = nil, now: UnixTime? = nil,
         tag: ClaimTag? = nil

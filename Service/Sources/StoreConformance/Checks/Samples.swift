@@ -116,7 +116,7 @@ extension StoresUnderTest {
         try expect(outcome, is: .inserted, "the outcome of inserting a new device")
     }
 
-    /// Inserts a device that was judged under its app's record.
+    /// Inserts a device as if its evidence had been judged under the app record that `provide` inserts.
     func insert(
         _ device: DeviceRecord, maximumPending: Int = 1, _ samples: Samples, _ code: AuditEvent.Code = .deviceRegistered
     ) async throws -> InsertOutcome {

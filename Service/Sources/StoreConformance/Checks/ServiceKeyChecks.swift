@@ -22,7 +22,7 @@ extension StoreConformance {
                 try expect(try await stores.serviceKeys.keyChecks(), is: [one], "the check value")
                 try expect(try await stores.codes(samples).count, is: 2, "the number of events")
             },
-            ConformanceCheck("Of 64 tasks that set a check value one succeeds") { stores in
+            ConformanceCheck("Of 64 concurrent replacements of the check values, exactly one succeeds") { stores in
                 let samples = try Samples(stores)
                 let known = try await stores.serviceKeys.keyChecks()
                 let checks = try (0..<64).map { _ in try samples.keyCheck() }

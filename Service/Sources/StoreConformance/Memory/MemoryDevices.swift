@@ -152,8 +152,8 @@ extension MemoryStores: DeviceStore {
         return devices.compactMap { $0.appAttest?.riskMetric }.reduce(into: [:]) { $0[$1, default: 0] += 1 }
     }
 
-    /// Inserts a device as if it had been judged under its app's current record. An app may have one pending device that is
-    /// unproven, and one that is not.
+    /// Inserts a device as if its evidence had been judged under its app's current record. An app may have one pending device
+    /// with the assurance `unproven`, and one with another assurance.
     public func insert(_ device: DeviceRecord, recording event: AuditEvent) throws(StoreError) -> InsertOutcome {
         guard let app = appRecords[device.appID] else { return .appChanged }
         return try insert(device, under: app, maximumPending: 1, recording: event)

@@ -55,7 +55,8 @@ extension AppAttestEvidence {
         }
     }
 
-    /// Reads an input line. A missing member is nil. A member that cannot be read throws.
+    /// Reads an input line. A missing member is nil. A member that cannot be read throws, but a malformed text of `object`,
+    /// `key_id` or `app_id` is read as a value that no check accepts.
     ///
     /// - Parameters:
     ///   - line: the line.
@@ -171,7 +172,7 @@ extension AppAttestEvidence {
         return verifier.audit(receipt ?? prepared.object, against: expected)
     }
 
-    /// The object, the policy, and the expected values of the line and the policies.
+    /// The object, the policy that applies to the line, and the expected values. The App IDs and environments are the policy's.
     private func prepare(
         _ options: VerificationOptions
     ) throws(NothingVerified) -> (object: [UInt8], asked: AppAttestOptions, expected: AppAttestExpectations) {

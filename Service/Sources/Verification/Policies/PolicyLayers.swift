@@ -6,7 +6,7 @@ package enum PolicyKind: String, Sendable, CaseIterable {
     case keyAttestation = "key_attestation"
     case playIntegrity = "play_integrity"
 
-    /// The name of the member of an app record that has the platform.
+    /// The name of the member of an app record that has the settings for this kind's platform.
     package var platform: String { self == .ios ? "ios" : "android" }
 
     /// A policy of this kind in the form of a policy file: its members under the kind's name.
@@ -39,7 +39,7 @@ package enum PolicyKind: String, Sendable, CaseIterable {
 
 /// A source of policy members. Two sources override the default policy.
 enum PolicyLayer {
-    /// The input line: its `policy`, then its environment and its app.
+    /// The `policy` of the input line. For App Attest, `AppAttestOptions` then applies the line's environment and App ID.
     case line(JSONFields?)
     /// `--policy`.
     case option(JSONFields?)

@@ -101,7 +101,7 @@ extension Administration {
         }
     }
 
-    /// The specific part of an error. Without one, the sentence that all errors of its code share.
+    /// The specific part of an error's message. If there is none, the sentence that all errors of this code share.
     private static func sentence(_ error: ErrorBody) -> String {
         guard let general = ErrorCode(rawValue: error.code)?.message, error.message.hasPrefix(general) else {
             return error.message

@@ -15,7 +15,7 @@ struct RemoteService: Administration {
     /// The deadline of a call. The slowest one verifies a long audit log event by event.
     private static let deadline: Duration = .seconds(60)
 
-    /// The service at this address. To another machine, the connection must be encrypted, because it carries the credential.
+    /// The service at this address. A connection to another machine must be encrypted, because it carries the credential.
     init(url: String, credential: Secret) throws {
         self.credential = credential
         do {

@@ -73,8 +73,8 @@ struct ExpectationOptions: ParsableArguments {
         }
     }
 
-    /// The given options, and the formats that have something to compare with them. For another format, or with `--batch`, they are
-    /// refused, because the check that they ask for would not be made.
+    /// The options that were given, each with the formats that it applies to. `verify` refuses an option for another format or with
+    /// `--batch`, because the check that the option asks for would not be made.
     var limited: [(option: String, formats: [EvidenceFormat])] {
         let apple: [EvidenceFormat] = [.attestation, .assertion, .receipt]
         let android: [EvidenceFormat] = [.keyAttestation, .playIntegrity]

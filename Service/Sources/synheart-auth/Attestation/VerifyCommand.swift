@@ -55,7 +55,7 @@ extension AttestationCommand {
             help: "With --batch: a line's own policy, environment and app ids win over --policy.")
         var linePolicies = false
         @Option(
-            // The second name is the original one, which also works in 1.x.
+            // The second name is the former one. It still works in all versions 1.x.
             name: [.customLong("save-recording"), .customLong("save-evidence")],
             help: "If the object is refused, write a recording to this file: everything that the refusal depends on.")
         var recording: String?

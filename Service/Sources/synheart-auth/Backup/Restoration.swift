@@ -30,7 +30,7 @@ struct Restoration: Sendable {
         }
     }
 
-    /// Checks and completes the new database, with the archives whose files are there.
+    /// Checks the new database's audit log with the archive files that exist, and appends the restore to the log.
     ///
     /// - Parameter advice: appended to the text of a refusal.
     func complete(_ stores: any StoreEngine, else advice: String = "") async throws -> Outcome {

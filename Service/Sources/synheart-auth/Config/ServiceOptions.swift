@@ -81,7 +81,7 @@ extension ServiceConfiguration {
             let file = try path(config).map { try ConfigurationFile(path: $0) }
             return try ServiceConfiguration(file: file, environment: environment, flags: flags, for: scope)
         } catch let error as ConfigurationError {
-            // `serve` and `config` refuse the configuration. Any other command could not run.
+            // For `serve` and `config`, the configuration is refused. Any other command cannot be carried out without it.
             throw CommandFailure(scope == .service ? .refused : .impossible, error.description)
         }
     }

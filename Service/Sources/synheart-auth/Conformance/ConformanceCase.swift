@@ -28,7 +28,7 @@ struct ConformanceCase: ListedCase {
 enum CaseEnd: Error {
     /// The rule does not hold.
     case fails(String)
-    /// The case is not possible here, or not in the time that the options allow.
+    /// The case cannot be played with this service, client and options, or not in the time that the options allow.
     case skipped(String)
 }
 

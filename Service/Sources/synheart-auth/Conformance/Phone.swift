@@ -5,7 +5,7 @@ import Crypto
 import Foundation
 import StrictJSON
 
-/// A registered phone under an attacker's control: it has the keys, and signs anything. The SDK refuses some requests.
+/// A registered phone under an attacker's control: it has the keys, and signs anything. The SDK would refuse to sign some requests.
 final class Phone: Sendable {
     let id: DeviceID
     let appID: AppID

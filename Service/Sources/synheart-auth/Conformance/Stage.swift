@@ -37,7 +37,7 @@ struct Stage: Sendable {
         let assertedPath: String?
         /// The admin API, to revoke a phone.
         let operations: RemoteService?
-        /// The longest time that a case may wait for a clock, in seconds.
+        /// The longest time that a case may wait until something expires, such as a challenge, in seconds.
         let wait: Int64
         /// The time after which the cases that are left are skipped.
         let deadline: ContinuousClock.Instant
@@ -148,7 +148,7 @@ struct Stage: Sendable {
 
     // MARK: Waiting
 
-    /// Waits this many seconds for a clock, if --wait and --timeout allow it. Otherwise skips the case.
+    /// Waits this many seconds until something expires, if --wait and --timeout allow it. Otherwise skips the case.
     func wait(_ seconds: Int64, for what: String) async throws {
         guard seconds <= options.wait, .now + .seconds(seconds) < options.deadline else {
             throw CaseEnd.skipped("\(what) takes \(seconds) s: allow it with --wait \(seconds)")

@@ -59,7 +59,7 @@ struct DoctorCommand: AsyncParsableCommand {
             let checks = ServerStoreChecks(configuration, postgresql: postgresql)
             await checks.run(try? configuration.serviceKey, &report)
             if configuration.isWithheld(.serviceKey) { report.warnWithheld(.serviceKey) }
-            // A node on this machine may use the addresses.
+            // It is unknown whether a node on this machine uses the listeners' addresses.
             isServed = nil
         } else {
             isServed = await StoreChecks(configuration: configuration).run(&report)

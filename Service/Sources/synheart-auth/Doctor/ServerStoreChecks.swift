@@ -33,8 +33,8 @@ struct ServerStoreChecks {
         if let place { options.claims = place }
         let database = await PostgreSQLStores.diagnose(postgresql, options: options)
         let others = await RedisStores.diagnose(redis, claimsOfOneApp: claimsOfOneApp)
-        // List the check of the claim keeper, the store that keeps the claims, last. If Redis cannot be used, that is the
-        // cause, and choosing another keeper would not help.
+        // List the check of the claim keeper, the store that keeps the claims, last. If it fails because Redis cannot be used,
+        // the reader must see Redis's failure first: choosing another keeper would not help.
         let isKeeper = { (result: StoreCheckResult) in result.check == "claim_keeper" }
         return database.filter { !isKeeper($0) } + others + (place == nil ? [] : database.filter(isKeeper))
     }

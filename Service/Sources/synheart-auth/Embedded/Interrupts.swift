@@ -17,7 +17,8 @@ struct Interrupted: Error {
 /// Runs work that ends cleanly at SIGINT (Ctrl-C), SIGTERM or SIGHUP.
 ///
 /// - Parameter step: the action of the first signal; nil: the signal cancels the command, and the call throws `Interrupted` when
-///   the work has ended. The next signal runs the action of the enclosing call. Without one, it ends the process at once.
+///   the work has ended. The next signal runs the action of the enclosing call of this function. If no call encloses this one, the
+///   next signal ends the process at once.
 func interruptible<Value>(
     by step: (@Sendable () -> Void)? = nil, _ work: () async throws -> Value
 ) async throws -> Value {

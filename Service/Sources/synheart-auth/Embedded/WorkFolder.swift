@@ -61,7 +61,7 @@ private struct TemporaryFolder {
         for entry in (try? FileManager.default.contentsOfDirectory(atPath: parent)) ?? [] {
             let path = "\(parent)/\(entry)"
             guard entry.hasPrefix(prefix(name)) else { continue }
-            // Removes the file that took the folder's place during its removal.
+            // Remove the file that `remove` puts in a folder's place. A killed process may have left it.
             if isOurs(path, S_IFREG) { unlink(path) }
             guard isOurs(path, S_IFDIR), let descriptor = locked(path) else { continue }
             try? FileManager.default.removeItem(atPath: path)

@@ -34,7 +34,7 @@ struct KeeperCommand: AsyncParsableCommand {
 
         /// Opens the database, and runs `body` with it and with the place of the claims that the configuration names.
         ///
-        /// - Parameter checksPlace: whether to refuse a Redis that cannot be used from here.
+        /// - Parameter checksPlace: whether to refuse a Redis that cannot be used from this machine.
         func use(checksPlace: Bool = false, _ body: (PostgreSQLStores, ClaimPlace) async throws -> Void) async throws {
             let configuration = try ServiceConfiguration.inEffect(config: config, flags: stores.flags, for: .store)
             guard let url = configuration.secret(.postgresql) else {

@@ -5,8 +5,8 @@ import Glibc
 enum OutputFile {
     static func write(_ text: String, to path: String) throws(CommandFailure) { try write(Array(text.utf8), to: path) }
 
-    /// Writes bytes. An existing file is replaced atomically: the new file does not get its mode, and readers that have the old
-    /// file open see no change. If the path is a pipe or a device, the bytes are written into it.
+    /// Writes bytes. A new file with mode 0600 atomically replaces an existing file, and readers that have the old file open see no
+    /// change. If the path is a pipe or a device, the bytes are written into it.
     static func write(_ bytes: [UInt8], to path: String) throws(CommandFailure) {
         var about = stat()
         if stat(path, &about) == 0, about.st_mode & S_IFMT != S_IFREG {

@@ -29,7 +29,7 @@ struct WhatIfCommand: AdministrationCommand {
         name: .customLong("app"),
         help: ArgumentHelp("The app record, JSON, with its app_id; - is standard input.", valueName: "RECORD"))
     var record: String
-    // The second name is the original one, which also works in 1.x.
+    // The second name is the former one. It still works in all versions 1.x.
     @Option(
         name: [.customLong("recordings"), .customLong("evidence")],
         help: "The most recorded refusals to make again, newest first; 0: none.") var recordings = 100

@@ -47,7 +47,7 @@ struct ProxyCommand: AsyncParsableCommand {
         try await reporting {
             var settings = try options.settings(environment: ProcessInfo.processInfo.environment)
             let log = LogWriter(descriptor: STDERR_FILENO)
-            // Set a time limit, because the reader of standard error may have stopped.
+            // Wait at most 1 s for the log to be written, because the reader of standard error may have stopped reading.
             defer { log.flush(within: .seconds(1)) }
             let level = LogLevel(Logger.Level(rawValue: logLevel) ?? .info)
             LoggingSystem.bootstrap { JSONLogHandler(label: $0, level: level, writer: log) }

@@ -16,7 +16,7 @@ struct RecordingsCommand: AsyncParsableCommand {
               synheart-auth attestation replay refusal.json
             """,
         subcommands: [List.self, Export.self, Delete.self],
-        // The former name of recordings also works in 1.x.
+        // The former name of the command. It still works in all versions 1.x.
         aliases: ["evidence"])
 
     struct List: AdministrationCommand {

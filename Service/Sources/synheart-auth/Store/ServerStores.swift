@@ -40,7 +40,8 @@ struct ServerStores: StoreEngine {
     }
 
     /// Connects as a command. A command needs no Redis, because only the service uses challenges, claims and rate limits. It asks
-    /// Redis only which primary of PostgreSQL the nodes use: a former one that runs again would take a change that no node sees.
+    /// Redis only which primary of PostgreSQL the nodes use: a former primary that runs again would accept a change that no node
+    /// sees.
     ///
     /// - Parameters:
     ///   - redis: the URL of Redis; nil: Redis is not asked.
@@ -52,7 +53,7 @@ struct ServerStores: StoreEngine {
         options.connections = 2
         options.createsTables = creating
         let postgresql = try await PostgreSQLStores.connect(url, role: .administration, options: options)
-        // Query PostgreSQL before Redis: only an answer shows which primary this is.
+        // Query PostgreSQL before Redis: `learn(of:)` ignores the primary that Redis names until PostgreSQL has answered this process.
         let ahead = try? await postgresql.clockLead()
         if let redis, let primary = await RedisStores.newestPrimary(redis) { postgresql.learn(of: primary) }
         if let ahead, abs(ahead) > PostgreSQLStores.maximumClockDifference {

@@ -16,7 +16,8 @@ struct StoreKey {
     ///   with a key, and a new key could not open it.
     init(_ configuration: ServiceConfiguration, of place: StorePlace, creating: Bool) throws {
         self.place = place
-        // Check this before the key: a process that creates both creates the key first.
+        // Look for the database before the key: another process that creates both creates the key first. In the other order, this
+        // process could miss the new key and find the new database.
         let hasDatabase = place.file.map { SQLiteStores.hasDatabase(at: $0) } ?? true
         if let key = try configuration.serviceKey {
             (self.key, source) = (key, "service_key of \(configuration.origin(of: .serviceKey))")
@@ -41,7 +42,7 @@ struct StoreKey {
                     + "back from your backup"
                     + (hasDatabase ? "; no key is created beside an existing database" : ""))
         }
-        // Do not create a key if the database was lost: a new key would be in the place of the old one.
+        // Do not create a key if the database was lost: a restored database needs the old key, in the same file.
         try SQLiteStores.requireNotLost(database)
         try file.create()
         guard let key = try file.load() else {

@@ -35,7 +35,7 @@ extension WebhooksCommand {
         }
     }
 
-    /// Changes whether events are delivered, and no other setting. Refused if the webhook was changed meanwhile.
+    /// Changes whether events are delivered, and no other setting. The service refuses this if the webhook was changed meanwhile.
     private static func set(
         _ id: String, isEnabled: Bool, _ administration: any Administration
     ) async throws -> JSONObject {

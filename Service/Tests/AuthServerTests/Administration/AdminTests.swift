@@ -440,7 +440,7 @@ import Testing
             let revoked = try await server.administer("POST", path + "/revoke", credential, body: ["reason": "stolen"])
             #expect(revoked.json["status"]?.string == "revoked", "\(revoked.text)")
             #expect(try await device.send(.status, to: server).code == "DEVICE_REVOKED")
-            // A retried revocation succeeds. Other conflicting decisions are refused.
+            // A revoked device can be revoked again, as in a retry. It cannot be approved or rejected.
             let again = try await server.administer("POST", path + "/revoke", credential)
             #expect(again.status == 200 && again.json["status"]?.string == "revoked", "\(again.text)")
             for decision in ["approve", "reject"] {

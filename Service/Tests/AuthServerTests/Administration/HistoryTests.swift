@@ -72,7 +72,7 @@ import Testing
             try await ask(device.question(at: server.clock.now - 1000))
             let path = Route.status.rawValue
             _ = try await server.send("GET", path, try device.headers("GET", path, at: server.clock.now))
-            // Counted as `other`: anybody can send the name of an app that does not exist.
+            // This request is counted as app `other`, because anybody can send the name of an app that does not exist.
             _ = try await server.send(
                 "GET", path,
                 try device.headers("GET", path, at: server.clock.now).map {

@@ -87,7 +87,7 @@ import Testing
             ([("X-Forwarded-For", "127.0.0.1")], 200),
             ([("X-Forwarded-For", "127.0.0.1"), ("X-Forwarded-Host", "localhost")], 200),
         ] as [([(String, String)], Int)])
-    func `a loopback name that a proxy passed on is a strangers claim`(
+    func `a loopback Host that a proxy forwards for a remote client is not trusted`(
         forwarded: [(String, String)], status: Int
     ) async throws {
         var settings = ServerSettings()

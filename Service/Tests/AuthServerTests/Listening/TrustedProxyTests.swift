@@ -11,7 +11,7 @@ import Testing
 /// Only peers with the address of a trusted proxy may name the client of a request.
 @Suite struct TrustedProxyTests {
     @Test(arguments: [
-        // No trusted proxy: the client itself wrote the header.
+        // The peer is not a trusted proxy, so the client itself may have written the header.
         ("203.0.113.9", ["198.51.100.1"], "203.0.113.9"),
         ("10.0.0.1", ["198.51.100.1"], "198.51.100.1"), ("10.0.0.1", ["1.1.1.1, 198.51.100.1"], "198.51.100.1"),
         ("10.0.0.1", ["1.1.1.1", "198.51.100.1"], "198.51.100.1"),

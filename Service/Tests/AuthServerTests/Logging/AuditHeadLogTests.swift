@@ -84,7 +84,7 @@ import Testing
         var waits: [Duration] = []
         await log.run { duration in
             waits.append(duration)
-            // Each wait follows a log line, and the third wait ends the run.
+            // The run logs a head before each wait. The third wait throws: the run logs a fourth head and ends.
             #expect(lines.all.count == waits.count)
             if waits.count == 3 { throw CancellationError() }
         }

@@ -157,7 +157,7 @@ import Testing
 
     @Test func `a clock that is behind is not ready`() async throws {
         try await TestServer.with { server in
-            // At least half of the newest events must be dated ahead. The check itself may append two, of new signing keys.
+            // The check fails if half of the newest events are dated ahead. It may itself append two events, of new signing keys.
             for _ in 0..<3 {
                 try await server.all.audit.append(AuditEvent(.securityEvent, at: server.clock.now, actor: "test"))
             }

@@ -9,8 +9,8 @@ import Testing
     @Test func `a hanging check fails at its deadline, and is not started again before it ends`() async throws {
         let (released, release) = AsyncStream.makeStream(of: Void.self)
         let asked = Locked(0)
-        // In the first round, the deadline passes once the check `works` has answered and its timer is cancelled. Later it never
-        // passes.
+        // In the first round, the deadline of `hangs` passes once `works` has answered, which cancels the timer of `works`. In
+        // later rounds, no deadline passes.
         let (isFirstRound, hasAnswered) = (Locked(true), Locked(false))
         let readiness = Readiness(
             [

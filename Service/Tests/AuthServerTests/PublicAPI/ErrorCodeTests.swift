@@ -99,7 +99,7 @@ import Testing
         }
         let path = code == .invalidSignature ? "/another" : Route.status.rawValue
         if code == .misdirectedRequest {
-            // The test server is reached at loopback over HTTP. The claimed https origin then looks as if a proxy had not sent
+            // The device signs an https origin, and the request arrives over HTTP. This happens behind a proxy that does not send
             // X-Forwarded-Proto.
             return try await server.send(
                 "GET", path, device.schemeTwoHeaders(origin: "https://localhost", at: server.clock.now))

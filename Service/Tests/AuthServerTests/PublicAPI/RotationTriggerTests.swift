@@ -29,7 +29,7 @@ import Testing
         let service = try await server.credential(.service, apps: [TestServer.appID])
         let verdict = try await server.post(
             .verify, device.question(at: server.clock.now), [("Authorization", "Bearer \(service)")])
-        // The answer to `/verify` has no rotate header: it goes to the other service, and the device must rotate.
+        // The answer to `/verify` has no rotate header: it goes to a backend, and only the device can rotate its key.
         #expect(verdict.values("X-Synheart-Rotate").isEmpty)
         return Met(
             mustRotate: status.json["must_rotate"]?.bool ?? false, told: status.values("X-Synheart-Rotate"),

@@ -119,7 +119,7 @@ import Tracing
 
     @Test(arguments: [(0.0, 0), (0.25, 64), (0.5, 128), (1.0, 256)])
     func `a share of the ids is traced`(share: Double, count: Int) {
-        // Evenly distributed ids: the first byte is incremented.
+        // The first byte of the trace id takes each of its 256 values once, so the ids are evenly distributed.
         let random = CountingRandom()
         let tracer = RequestTracer(share: share, exporter: TestCollector().exporter(), random: random)
         let recorded = (0..<256).count { number in

@@ -21,10 +21,10 @@ struct ClaimHistoryModelTests {
         private var claims: [Int: Int64] = [:]
         private var history = ClaimHistory()
         private var disk = Disk()
-        /// Survives a loss of the disk. No claim was made after the reading `until`. If all claims are lost, `loss` applies.
+        /// A note that is kept elsewhere, so it survives a loss of the disk. No claim was made at a reading after `until`. `loss`
+        /// applies if all claims are lost.
         private(set) var note = (until: Int64(0), loss: HistoryLoss())
 
-        /// Writes everything to the disk.
         mutating func synchronize() {
             disk = Disk(claims: claims, history: history, reading: history.latestReading ?? .min)
         }
@@ -128,8 +128,8 @@ struct ClaimHistoryModelTests {
         private var copy: Store.Disk?
         /// The note in the last backup.
         private var backup: (until: Int64, loss: HistoryLoss)?
-        /// The last restore: the readings near which the store refuses requests, the true time of the last of them, and the
-        /// smallest difference between the clock and the monotonic clock since then.
+        /// The last restore. The store refuses requests dated near one of `readings`. `at` is the true time of the last reading.
+        /// `distance` is the smallest difference between the clock and the monotonic clock since `at`.
         private var restored: (at: Int64, readings: [Int64], distance: Int64)?
         /// The number of requests that were accepted before the last restore.
         private var lostCount = 0
@@ -296,8 +296,8 @@ struct ClaimHistoryModelTests {
         }
     }
 
-    // Seed 619: the claims are lost, and the clock falls back by twelve minutes.
-    // Seed 269: the clock is ahead by five minutes, falls back, is ahead by an hour, and falls back again.
+    // Two seeds are always tested. 619: the claims are lost, and the clock falls back by twelve minutes. 269: the clock is ahead
+    // by five minutes, falls back, is ahead by an hour, and falls back again.
     @Test(arguments: sample(1...200) + [269, 619] as [UInt64])
     func `a request is accepted only if every claim that may have been taken for it is known`(_ seed: UInt64) {
         var model = Model(seed: seed)

@@ -57,7 +57,7 @@ struct ClaimHistoryTests {
         #expect(refusal(10_000) == .historyLost(retryAfter: 61))
     }
 
-    @Test mutating func `while the disk is whole, 5 s after T suffice`() {
+    @Test mutating func `if the disk kept its claims, a loss ends 5 s after its reading`() {
         history.lose(around: [10_000], isWhole: true)
         #expect(refusal(9340, window: 300) == .historyLost(retryAfter: 666))
         #expect(refusal(10_005, window: 300) == .historyLost(retryAfter: 1))
@@ -65,7 +65,7 @@ struct ClaimHistoryTests {
     }
 
     @Test(arguments: [true, false])
-    mutating func `T is the last reading before the loss, the one that found it, the last right one and each wrong one`(
+    mutating func `dates are refused around the readings at a loss, the last correct one and each wrong one`(
         _ isWhole: Bool
     ) {
         history.lose(
@@ -190,7 +190,7 @@ struct ClaimHistoryTests {
         for reading in history.clock.summary { _ = clock.note(reading.wall, monotonic: reading.monotonic) }
         again.resume(clock)
         #expect(again == history)
-        // After a reboot, the last reading is used as the current time.
+        // After a reboot, the monotonic clock starts again. The history takes the last reading, 20,000, as the time of the reboot.
         again.restart(monotonic: 3)
         #expect(again.read(20_100, monotonic: 3) == .ahead)
         #expect(again.read(20_000, monotonic: 4) != .steady)
@@ -206,7 +206,7 @@ struct ClaimHistoryTests {
     @Test mutating func `readings that a later summary lacks were wrong, and are refused if all claims are lost`() {
         history.recall(10_000, monotonic: 0)
         history.recall(10_600, monotonic: 1)
-        // The store noticed the clock's fall from 10,600 while it was opened, so only the summary shows the fall.
+        // The clock fell from 10,600 to 10,002 while the store was opened. Only the summary shows this: it lacks 10,600.
         var clock = ClockHistory()
         for reading in [10_000, 10_002] as [Int64] { _ = clock.note(reading, monotonic: reading - 10_000) }
         history.resume(clock)
@@ -229,8 +229,8 @@ struct ClaimHistoryTests {
         var lost = history.startingOver(after: [], now: 11_801, monotonic: 0, isRestored: false)
         #expect(refusal(10_000, at: 10_100, in: lost) == .expired)
         _ = lost.read(11_102, monotonic: 1)
-        // The fall adds a refusal of the dates before those that the loss refuses. In `far`, the loss refuses only much later
-        // dates, so the fall's refusal covers all dates that may have been accepted: up to 300 s ahead.
+        // The clock falls to 11,102. The loss refuses dates from 11,141 on, and the fall those before, from 10,442 on. In `far`, the
+        // loss refuses only much later dates, so the fall refuses all dates that may have been accepted: up to 300 s ahead.
         for date: Int64 in [10_443, 11_140] { #expect(refusal(date, at: 11_102, in: lost) != nil, "\(date)") }
         var far = history.startingOver(after: [], now: 51_801, monotonic: 0, isRestored: false)
         _ = far.read(11_102, monotonic: 1)
@@ -266,7 +266,7 @@ struct ClaimHistoryTests {
         dates.map { history.retryAfter(timestamp: UnixTime($0), futureWindow: 60) != nil }
     }
 
-    /// The clock of the new machine is an hour behind, so the loss is found at the wrong time.
+    /// The clock of the new machine is an hour behind, so the store records the loss around a wrong time.
     @Test func `a clock that steps ahead soon after a restore repeats the loss there, each time`() {
         var restored = restored()
         #expect(restored.read(10_100, monotonic: 100) == .steady)
@@ -316,8 +316,8 @@ struct ClaimHistoryTests {
         #expect(again.restoredAt == 10_000)
     }
 
-    /// The readings around a restore are unknown, so a step repeats its loss. The readings around any other loss are known.
-    @Test mutating func `a step repeats no other loss`() {
+    /// After a restore, the readings before it are unknown, so a step of the clock repeats the loss. Other losses are not repeated.
+    @Test mutating func `a step of the clock repeats only the loss of a restore`() {
         _ = history.read(10_000, monotonic: 0)
         history.lose(around: [10_000], isWhole: true)
         var damaged = history.startingOver(after: [10_000], now: 10_010, monotonic: 10, isRestored: false)

@@ -81,8 +81,8 @@ struct HistoryLossTests {
         arguments: [
             // No claim was purged too early. Only claims that are too far ahead are not kept.
             (10_000, [(19_340, 20_000, true)]),
-            // Claims of dates up to 9840 expired too early. No request dated after 9300 was accepted at the last correct
-            // reading, 9000.
+            // Claims of dates up to 9840 (10,500 - 660 s) were purged too early. At the last correct reading, 9000, no request
+            // dated after 9300 (300 s ahead) was accepted.
             (10_500, [(8340, 9300, false), (19_340, 20_000, true)]),
             (20_000, [(8340, 9300, false), (19_340, 19_340, false), (19_340, 20_000, true)]),
             (20_960, [(8340, 9300, false), (19_340, 20_300, false), (19_340, 20_000, true)]),

@@ -18,8 +18,8 @@ struct SecondClaimTests {
         #expect(latest < SecondClaim.settling)
     }
 
-    /// Each date that the whole loss refuses is refused or looked up. A date that the whole loss does not refuse, even with the
-    /// widest window, is neither refused nor looked up.
+    /// Each date that the whole loss refuses is still refused, or it is in `lookedUp`: PostgreSQL must judge its requests too. A
+    /// date that the whole loss does not refuse, even with the widest window, is neither refused nor in `lookedUp`.
     @Test(arguments: 1...30 as ClosedRange<UInt64>)
     func `a shortened loss leaves no date of its intervals to Redis alone`(_ seed: UInt64) {
         var numbers = SeededNumbers(seed: seed)

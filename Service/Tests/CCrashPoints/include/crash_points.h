@@ -1,6 +1,7 @@
 /*
- * Makes a process die by SIGKILL at its nth crash point, counted from crash_points_arm(). In an executable that links this code,
- * each system call that changes a file is a crash point too: mkdir, write (which first writes half), fsync, rename, unlink.
+ * Makes a process die by SIGKILL at its nth crash point, counted from crash_points_arm(). On Linux, in an executable that links
+ * this code, each system call that changes a file is a crash point too: mkdir, write, fsync, rename, unlink. A write that ends the
+ * process first writes half of its bytes.
  */
 #ifndef CRASH_POINTS_H
 #define CRASH_POINTS_H

@@ -17,8 +17,8 @@ final class Cluster: Sendable {
     /// As `recovery`, after Redis lost its claims and PostgreSQL kept its data, or after `keeper set`: 6 s, plus time for a busy
     /// machine.
     static let afterLoss: Duration = .seconds(20)
-    /// As `recovery`, after nodes replaced a keeper of the claims that no node uses any more: 65 s and the app's future window,
-    /// plus time for a busy machine.
+    /// As `recovery`, after a node replaced the keeper of the claims, because no node used it any more: 65 s and the app's future
+    /// window, plus time for a busy machine.
     static let afterChange: Duration = .seconds(110)
 
     private static let serviceKey = [

@@ -43,7 +43,7 @@ import Testing
             if isEmpty { try redis.erase() }
             await cluster.history.ends("Redis was down")
             try await redis.start()
-            // A restarted Redis is a loss of history even with its data, because the disk may lack the last writes.
+            // After a restart, the nodes treat Redis's claims as lost, even if it kept its data: the disk may lack the last writes.
             try await cluster.awaitAcceptance(by: nodes, within: Cluster.afterLoss)
             try await Task.sleep(for: .seconds(8))
             try await cluster.awaitAcceptance(by: nodes, within: Cluster.recovery)
@@ -145,8 +145,8 @@ import Testing
             nodes[0].signal(SIGCONT)
             try await cluster.awaitAcceptance(by: nodes, within: Cluster.recovery)
         }
-        // Requests in the paused node's socket may have been sent before or after the acknowledged revocation. When the node
-        // resumes, it re-reads the row.
+        // A request that waited in the paused node's socket may have been sent long after a revocation was acknowledged. When the
+        // node resumes, it re-reads the device's row, so the limit of 1 s for revocations holds for this node too.
         await cluster.judge(clients, nodes)
     }
 
@@ -276,7 +276,7 @@ import Testing
         for network in [postgresql, redis] { network.close() }
     }
 
-    /// The node still reaches its claims, and has cached devices. It does not learn of revocations.
+    /// The node still reaches Redis, which keeps the claims, and has cached devices. It does not learn of revocations.
     @Test func `a node is partitioned from PostgreSQL alone`() async throws {
         let cluster = try await Cluster()
         let (postgresql, redis) = try networks(cluster)

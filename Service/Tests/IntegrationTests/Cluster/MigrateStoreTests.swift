@@ -57,7 +57,8 @@ import Testing
         let intact = try await Binary.run(["audit", "verify"], environment: environment)
         #expect(intact.status == 0, "\(intact.errors)")
 
-        // The claims were not moved. So the service first refuses all requests that are dated before the move.
+        // The move copies no claims, so the service first refuses device requests that are dated before the move. The test sends
+        // only admin requests and commands.
         let service = try await RunningService(stores: [], environment: environment)
         let devices = await WireConnection.exchange(
             port: service.operationsPort, fixture.administer("GET", "/devices"))

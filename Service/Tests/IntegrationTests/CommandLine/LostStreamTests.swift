@@ -52,7 +52,8 @@ import Testing
         "webhooks remove": Case(["0123456789abcdef"]), "webhooks deliveries": Case(["0123456789abcdef"]),
         "webhooks resend": Case(["0123456789abcdef", "--after", "0"]),
         "policy what-if": Case(["--app", "app.json"]),
-        // Refused before any call, because calls to an unreachable service are retried for seconds.
+        // `device register` refuses this plain-HTTP URL before any call. Calls to an unreachable service would be retried for
+        // seconds.
         "device register": Case(["--url", "http://auth.example.com"]), "device sign": Case(), "device status": Case(),
         "device rotate": Case(),
         "device reset": Case(),
@@ -183,7 +184,8 @@ import Testing
             ["credentials", "create", "--role", "admin"] + format, in: folder.url, output: lost)
         #expect(result.status == 2)
         #expect(try await liveCredentials(folder) == 0)
-        // If the loss is known in advance, the command creates no credential.
+        // The command detects a closed or broken output in advance, and creates no credential. A full output fails only at the
+        // write.
         let events = try await Binary.run(["audit", "list"], in: folder.url)
         #expect(events.output.contains("credential.created") == (lost == .full), "\(events.output)")
     }

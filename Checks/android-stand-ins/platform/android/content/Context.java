@@ -3,7 +3,7 @@ package android.content;
 import androidx.annotation.NonNull;
 import java.io.File;
 
-/** The part of Android's Context that the module uses. {@code ai.synheart.standins.StandInDevice} implements it. */
+/** The part of Android's Context that the SDK uses. {@code ai.synheart.standins.StandInDevice} implements it. */
 public abstract class Context {
     /** The app's own context, in credential-encrypted storage, whatever storage this context is in. */
     public abstract Context getApplicationContext();

@@ -2,7 +2,7 @@ package android.security;
 
 /** Makes exceptions that on Android only the system makes. */
 public final class StandInKeyStoreExceptions { // stand-in only
-    /** The status of remote provisioning behind code 22. */
+    /** The status of remote provisioning that an exception with code 22 (OUT_OF_KEYS) has. */
     public enum Provisioning { TEMPORARILY_UNAVAILABLE, REFUSED, PENDING_CONNECTIVITY, PENDING_SOFTWARE_REBOOT } // stand-in only
 
     private StandInKeyStoreExceptions() {}

@@ -228,8 +228,8 @@ final class ChannelSynheartAuth implements SynheartAuth {
     }
 
     controller.onListen = () {
-      // Listens first, so that no change is lost before the answer arrives. A change that arrives before the answer is
-      // newer than the answer, or another change follows the answer and corrects the state.
+      // Listen first, so that no change is lost. If a change arrives before the answer, ignore the answer: the change is
+      // newer, or another change follows and corrects the state.
       changes = stateChanges.listen((StateChange change) {
         if (change.appId == appId) add(change.to);
       }, onError: controller.addError);

@@ -435,7 +435,7 @@ final class InvalidStateTransition extends SynheartAuthError {
   final IdentityState? to;
 }
 
-/// Any other code of the service. Some of the SDK's own errors extend this class.
+/// An error with a code of the service that has no class of its own. Some of the SDK's own errors extend this class.
 final class ServerError extends SynheartAuthError {
   /// An error.
   const ServerError(

@@ -20,7 +20,7 @@ abstract interface class SynheartAuth {
   /// The instance of this app. Each Flutter engine has one.
   static final SynheartAuth instance = ChannelSynheartAuth();
 
-  /// Names the auth service, and uses the platform's parts. Changes no identity. Call it once at launch.
+  /// Sets the URL of the auth service, and the options of the SDK. Changes no identity. Call it once at launch.
   ///
   /// The configuration belongs to the process. A second call with the same values changes nothing, in another engine or isolate and
   /// after a hot restart too. With other values it throws [NotConfigured] with recovery [Recovery.none], and the first values stay.

@@ -176,7 +176,7 @@ enum Recovery {
   /// Call `resetDeviceIdentity`, if the app agrees, then `registerDevice`.
   reset('reset'),
 
-  /// Ask the user to correct the device's clock. The SDK does not learn an offset that large.
+  /// Ask the user to correct the device's clock. The SDK does not learn an offset of more than 24 hours.
   correctClock('correctClock');
 
   const Recovery(this.wire);

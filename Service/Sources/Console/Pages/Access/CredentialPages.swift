@@ -88,7 +88,7 @@ struct CredentialRevocationPage: ChangePage {
     }
 }
 
-/// Makes the standby key the signing key.
+/// Rotates the signing keys: creates a standby key. The previous standby key signs once it has been published for long enough.
 struct SigningKeyRotationPage: ChangePage {
     let path = "/access/signing-keys/rotate"
     let needs: AdminRoute? = .rotateSigningKeys

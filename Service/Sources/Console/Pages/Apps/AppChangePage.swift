@@ -1,7 +1,8 @@
 internal import AuthServer
 internal import StrictJSON
 
-/// Changes an app's record: a draft as fields or as JSON, then the effect of the change, then the change.
+/// Changes an app's record in three steps: the person edits a draft, as fields or as JSON; the page shows its effect; the person
+/// confirms.
 struct AppChangePage: ConsolePage {
     let path = "/apps/{app_id}/change"
     let needs: AdminRoute? = .changeApp
@@ -153,8 +154,8 @@ struct AppChangePage: ConsolePage {
 
     // MARK: Conflict and confirmation
 
-    /// The page that shows the three sides of a conflict. Its form is for the current version: it has the merged draft or, if
-    /// members conflict, the choices between their values.
+    /// The page of a conflict: it shows each changed member's original value, the other person's value and this person's value. Its
+    /// form carries the current version's tag. The form has the merged draft or, if members conflict, the choices of values.
     private static func page(
         _ conflict: RecordConflict, _ visit: Visit, problem: String? = nil, status: Int = 412
     ) async -> Page {

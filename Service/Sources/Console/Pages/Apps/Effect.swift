@@ -1,7 +1,7 @@
 internal import AuthServer
 internal import StrictJSON
 
-/// The decisions about an app's devices under another record, from the admin API's what-if.
+/// How an app's devices would be judged under another record, by the admin API's what-if.
 struct Effect: Sendable {
     /// The API pages, of 1000 devices each, that are read before a change.
     static let pagesBeforeChange = 10

@@ -20,7 +20,7 @@ struct RecordMerge: Sendable {
         let base: JSONValue?
         let theirs: JSONValue
         let mine: JSONValue
-        /// Whether the draft lacks the member: `mine` is its default.
+        /// Whether the draft lacks the member. If so, `mine` is the default value.
         let isAbsent: Bool
         let side: Side
 

@@ -97,7 +97,7 @@ enum RollOut {
         return tenths == 0 ? "under 0.1 %" : "\(tenths / 10).\(tenths % 10) %"
     }
 
-    /// The app's decisions about its devices if its mode were `enforce`.
+    /// How the app's devices would be judged in mode `enforce`.
     private static func effect(
         of app: String, _ record: JSONValue, _ visit: Visit
     ) async throws(CallRefused) -> PageValue {

@@ -63,7 +63,7 @@ struct AuditVerificationPage: ConsolePage {
         return .page(await page(visit, head: head, checks: true))
     }
 
-    /// - Parameter checks: whether to check the log. That reads all of it, so it needs a form, not a link.
+    /// - Parameter checks: whether to check the log. A check reads the whole log, so a form starts it, not a link.
     private func page(_ visit: Visit, head: String, checks: Bool) async -> Page {
         let call = AdminCall(.verifyAudit, query: [("head", head.isEmpty ? nil : head)])
         var values: [String: PageValue] = [

@@ -39,11 +39,11 @@ struct HistoryQuestion: Sendable {
     let group: String
     /// Whether the previous period is shown, too.
     let compares: Bool
-    /// Whether the person asked for a previous period that is unknown.
+    /// Whether the person asked for the previous period, although it cannot be shown (`Period.isComparable`).
     let isIncomparable: Bool
     let app: String?
     private let filters: [(name: String, value: String?)]
-    /// The first second of the period, a whole step.
+    /// The first second of the period, a multiple of `Period.step`.
     let since: UnixTime
 
     /// - Parameter app: the app that the page shows; nil: all.

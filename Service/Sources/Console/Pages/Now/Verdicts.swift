@@ -5,7 +5,7 @@ internal import StrictJSON
 struct Verdicts: Sendable {
     /// The outcome of a request.
     enum Outcome: Sendable {
-        /// A verified request, or a registration that was answered with any status.
+        /// A verified request, or a registration that was answered with a device status, even with `rejected`.
         case accepted
         /// A request that the rules refuse.
         case refused
@@ -62,7 +62,7 @@ struct Verdicts: Sendable {
         apps = byID.values.sorted { ($1.total, $0.id) < ($0.total, $1.id) }
     }
 
-    /// The counts of each step, from an answer of the history by code.
+    /// The number of requests with an outcome in each time step, from an answer of the history by code.
     static func counts(_ history: JSONValue, of outcome: Outcome) -> [Int64] {
         var sums: [Int64] = []
         for series in history["series"]?.elements ?? [] where Outcome(series["code"]?.string ?? "") == outcome {

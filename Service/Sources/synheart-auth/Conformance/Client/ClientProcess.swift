@@ -57,7 +57,8 @@ struct ClientProcess {
             kill()
         }
         await withTaskCancellationHandler {
-            // A cancelled task does not read a stream to its end, but the process must have ended before its folder is removed.
+            // Wait in a new task: a cancelled task stops reading the stream at once, but the process must have ended before its
+            // folder is removed.
             await Task { for await _ in ended {} }.value
         } onCancel: {
             kill()

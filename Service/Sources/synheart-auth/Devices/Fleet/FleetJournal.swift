@@ -35,7 +35,7 @@ final class FleetJournal {
     private let path: String
     /// The devices that need no further call.
     private(set) var done: Set<String> = []
-    /// Whether the file has the members of the calls.
+    /// Whether the file already has the JSON members of the calls (`FleetPlan.members`).
     private var hasMembers = false
 
     /// Continues the run of an existing file, or writes the plan into a new one.
@@ -105,7 +105,8 @@ final class FleetJournal {
 
     private static func check(_ head: JSONObject, against plan: FleetPlan, _ path: String) throws(CommandFailure) {
         var (kept, own) = (head, plan.head)
-        // Do not compare the members of the calls: the fixed time in the file is used.
+        // Earlier versions wrote the members of the calls into this line, as `with`. Do not compare them: their time differs in
+        // each run.
         (kept["with"], own["with"]) = (nil, nil)
         guard kept == own else { throw failure(path, "it is of another run: repeat its command, or name another file") }
     }

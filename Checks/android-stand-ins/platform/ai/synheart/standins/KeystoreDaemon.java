@@ -215,7 +215,7 @@ public final class KeystoreDaemon {
     /** Invalidates a key until a new one is created under the same name. */
     public synchronized void invalidate(String alias) { invalidated.add(alias); }
 
-    /** Removes every key, as clearing the credentials does. */
+    /** Removes every key, as Android does when the user clears the credentials in the settings. */
     public void deleteEverything() { for (String alias : aliases()) lose(alias); }
 
     /** Whether a key is in the StrongBox; null if there is no such key. */

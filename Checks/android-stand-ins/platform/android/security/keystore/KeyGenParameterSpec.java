@@ -5,7 +5,7 @@ import androidx.annotation.Nullable;
 import java.security.spec.AlgorithmParameterSpec;
 import java.util.Date;
 
-/** The part of a key's specification that the module uses. */
+/** The part of a key's specification that the SDK uses. */
 public final class KeyGenParameterSpec implements AlgorithmParameterSpec {
     private final Builder from;
 

@@ -13,7 +13,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* Longer texts are refused, as in Kotlin. */
+/* In bytes. Longer texts are refused, as in Kotlin. */
 #define MAXIMUM_TEXT (64 * 1024)
 #define MAXIMUM_MESSAGE (16 * 1024 * 1024)
 #define MAXIMUM_RESULT (1024 * 1024)

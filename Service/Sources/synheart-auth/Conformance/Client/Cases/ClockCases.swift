@@ -32,7 +32,8 @@ extension ClientCase {
     ]
 
     private static func learned(_ id: String, _ sentence: String, hasPage: Bool) -> ClientCase {
-        // 200 s behind is far enough for the client to notice, and near enough for the service to accept the request.
+        // The refusal gives a time 200 s behind the service's clock. The client must notice this difference, and the service
+        // accepts a request with this time, because a request may be 300 s old.
         .init(
             id, hasPage ? "Errors" : "Clock", sentence, [.register, .token],
             faults: [.token: [.refused(.clockSkew, ahead: -200, hasPage: hasPage)]]

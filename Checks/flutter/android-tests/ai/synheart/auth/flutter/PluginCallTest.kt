@@ -61,7 +61,7 @@ class PluginCallTest {
 
     @Test
     fun `an error of a send says whether the request may have happened`() {
-        // An internal function of the client makes such errors. The test calls it by reflection.
+        // An internal function of the client sets `mayHaveHappened`. The test calls that function by reflection.
         val mark = Class.forName("ai.synheart.auth.FailuresKt")
             .getMethod("afterRequest", SynheartAuthException::class.java, Boolean::class.javaPrimitiveType)
         for (expected in listOf(true, false)) {
@@ -98,7 +98,7 @@ class PluginCallTest {
     }
 
     @Test
-    fun `after a hot restart calls go on, and one engine's end does not end another's calls`() {
+    fun `calls work after a hot restart, and detaching one engine leaves the calls of another running`() {
         client.gate = CompletableDeferred()
         TestEngine(client).use { other ->
             val before = other.start("registerDevice", registering + ("call" to 1L))
@@ -178,7 +178,7 @@ class PluginCallTest {
     }
 
     @Test
-    fun `a hot restart listens again without a cancel, and gets each change once`() {
+    fun `after a hot restart, Dart listens again without cancelling and gets each change once`() {
         engine.listen()
         engine.listen()
         client.stateChanges.tryEmit(StateChange("app", IdentityState.REGISTERED, IdentityState.REGISTERING))
@@ -188,7 +188,7 @@ class PluginCallTest {
     }
 
     @Test
-    fun `after the engine is gone nothing is replied`() {
+    fun `a call gets no reply after its engine was detached`() {
         client.gate = CompletableDeferred()
         val call = engine.start("registerDevice", registering)
         client.calls.poll(20, TimeUnit.SECONDS)

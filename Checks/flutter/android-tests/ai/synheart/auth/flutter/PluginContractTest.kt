@@ -43,7 +43,7 @@ class PluginContractTest {
     }
 
     @Test
-    fun `arguments reach the client as they are`() {
+    fun `the client gets the arguments that Dart sent`() {
         val call = mapOf("call" to null, "appId" to "app")
         val signing = mapOf("method" to "POST", "body" to byteArrayOf(9), "scheme" to "two", "asserting" to true)
         engine.call(

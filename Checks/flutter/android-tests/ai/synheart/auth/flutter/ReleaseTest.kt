@@ -23,13 +23,13 @@ class ReleaseTest {
     }
 
     @Test
-    fun `development mode is NOT_CONFIGURED`() {
+    fun `a release build refuses development mode with NOT_CONFIGURED`() {
         val error = assertThrows(InvocationTargetException::class.java) { configure(developmentMode = true) }.targetException
         assertEquals("NOT_CONFIGURED: a release build contains no development mode", error.toString())
     }
 
     @Test
-    fun `everything else is configured`() {
+    fun `a release build accepts a configuration without development mode`() {
         val baseUrl = configure(developmentMode = false).let { it.javaClass.getMethod("getBaseUrl").invoke(it) }
         assertEquals("https://auth.example.com", baseUrl)
     }

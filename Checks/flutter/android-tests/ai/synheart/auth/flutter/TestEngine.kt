@@ -120,7 +120,7 @@ private object Envelope {
     }
 }
 
-/** A context whose methods are never called. */
+/** A context for the binding. The test's client does not use it. */
 private object NoContext : Context() {
     override fun getApplicationContext(): Context = this
     override fun getPackageName(): String = "ai.synheart.test"

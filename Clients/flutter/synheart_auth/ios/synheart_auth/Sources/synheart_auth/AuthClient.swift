@@ -70,7 +70,7 @@ extension SynheartAuth: AuthClient {
 }
 
 extension SynheartAuth.Configuration {
-    /// The platform's parts, with these settings.
+    /// A configuration with Apple's key store, storage and attestation, and with these settings.
     init(_ settings: Settings, _ customize: (inout Self) -> Void) throws(SynheartAuthError) {
         try self.init(baseUrl: settings.baseUrl)
         origins = try Self.origins(settings.origins)

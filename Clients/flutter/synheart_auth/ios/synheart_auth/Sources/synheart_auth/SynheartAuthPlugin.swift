@@ -14,7 +14,7 @@ public final class SynheartAuthPlugin: NSObject, @preconcurrency FlutterPlugin, 
     private let customize: (inout SynheartAuth.Configuration) -> Void
     /// The running calls that have an id.
     private var running: [Int64: Task<Void, Never>] = [:]
-    /// Every running call. Their waits end with the engine.
+    /// Every running call. `detachFromEngine` cancels them.
     private var tasks: [UUID: Task<Void, Never>] = [:]
     private var listening: Task<Void, Never>?
     private var isAttached = true
@@ -41,7 +41,7 @@ public final class SynheartAuthPlugin: NSObject, @preconcurrency FlutterPlugin, 
         registrar.publish(plugin)
     }
 
-    /// Ends this engine's waits. The operations continue.
+    /// Cancels the calls of this engine, which gets no reply. Operations of the client, such as a registration, go on.
     public func detachFromEngine(for registrar: any FlutterPluginRegistrar) {
         isAttached = false
         listening?.cancel()
@@ -115,7 +115,8 @@ public final class SynheartAuthPlugin: NSObject, @preconcurrency FlutterPlugin, 
         } catch let error as SynheartAuthError {
             return Self.failure(error)
         } catch is CancellationError {
-            // Dart has ended its wait already, and knows whether the call was a `send`.
+            // Dart ignores this reply: its call has already ended with an error, in which `mayHaveHappened` is true for
+            // a `send`.
             return Self.failure(Contract.cancelled, "the caller cancelled")
         } catch {
             return Self.failure(

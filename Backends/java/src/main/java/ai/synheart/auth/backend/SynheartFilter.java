@@ -44,7 +44,7 @@ public final class SynheartFilter implements Filter {
         if (!(request instanceof HttpServletRequest received) || !(response instanceof HttpServletResponse answer)) {
             throw new ServletException("only HTTP requests can be verified");
         }
-        // The dispatch is for an error page, for a forward, or for a request that continues asynchronously.
+        // Whether this is a dispatch to an error page, a forward, or a request that continues asynchronously.
         boolean isInner = received.getDispatcherType() != DispatcherType.REQUEST;
         if (isInner || verificationOf(received) != null) {
             // A server may dispatch the original request, with identity headers that the client sent.

@@ -94,7 +94,7 @@ public final class TokenVerifier {
             return this;
         }
 
-        /** Unix time, and seconds that never run back. For tests. */
+        /** The wall clock (Unix time) and a monotonic clock, both in seconds. For tests. */
         public Builder clocks(LongSupplier clock, LongSupplier monotonic) {
             this.clock = clock;
             this.monotonic = monotonic;

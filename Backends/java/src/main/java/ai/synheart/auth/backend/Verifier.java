@@ -26,7 +26,7 @@ public final class Verifier {
     private static final String APP = "[A-Za-z0-9._-]{1,128}";
     private static final Pattern ORIGIN = Pattern.compile(
         "(https?)://((?:[A-Za-z0-9._~-]+|\\[[0-9A-Fa-f:.]+\\])(?::[0-9]{1,5})?)");
-    /** Used if the service sends no Retry-After. */
+    /** The seconds of {@code Retry-After} if the service sends none. */
     private static final int RETRY_AFTER = 5;
 
     private final ServiceClient client;
@@ -189,7 +189,7 @@ public final class Verifier {
                 LOG.log(Level.WARNING, "the auth service did not answer: {0}", error.getMessage());
                 continue;
             }
-            // No retry after a Retry-After: the phone would wait too long.
+            // If the answer has Retry-After, do not retry: the phone would wait too long.
             if (answer.status() < 500 || answer.retryAfter() >= 0) break;
         }
         return answer;

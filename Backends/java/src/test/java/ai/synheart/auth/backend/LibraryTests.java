@@ -359,7 +359,7 @@ public final class LibraryTests {
     public static void main(String[] arguments) throws Exception {
         String service = service();
         Verifier verifier = Verifier.asking(service, SECRET).origin(ORIGIN).timeout(Duration.ofSeconds(20)).build();
-        test("what cannot be meant is refused, and the error does not show the credential", LibraryTests::configuration);
+        test("a wrong option is refused, and the error does not show the credential", LibraryTests::configuration);
         test("the credential is not shown", () -> equal(verifier.toString().contains(SECRET), false));
         test("peers of trusted proxies", () -> {
             Verifier trusting = Verifier.asking(service, SECRET).trustedProxies(List.of("10.0.0.0/8", "fd00::/8")).build();
@@ -371,7 +371,7 @@ public final class LibraryTests {
                 equal(((Outcome.Refusal) trusting.verify(request(device, peer))).status(), 421);
             }
         });
-        test("requests at once do not get the answers of others", () -> threads(verifier));
+        test("each concurrent request gets its own answer", () -> threads(verifier));
         test("a fresh key does not wait for a reader", LibraryTests::freshKey);
         test("JSON is read strictly", LibraryTests::json);
         test("parameters of a form come from the verified body", () -> form(verifier));

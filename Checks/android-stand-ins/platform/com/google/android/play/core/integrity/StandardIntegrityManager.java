@@ -18,7 +18,7 @@ public interface StandardIntegrityManager {
     }
 
     abstract class PrepareIntegrityTokenRequest {
-        /** Stand-in only: the number, which the Play Store reads. */
+        /** Stand-in only: the number that the app set. {@code PlayStandIn} reads it. */
         public abstract long cloudProjectNumber();
 
         public static Builder builder() {

@@ -55,7 +55,7 @@ public class Configuration(
     /** The service's scheme, host and port, such as `https://auth.example.com`. */
     public val baseUrl: String get() = origin.text
 
-    // All identities of a configuration share these, because a call that hangs blocks all identities.
+    // All identities of a configuration share these: a key store or a storage that hangs for one identity hangs for all.
     internal val keyCalls = BlockingCalls(sleeper)
     internal val storageCalls = BlockingCalls(sleeper)
     internal val launch = Launch(clock)

@@ -7,8 +7,8 @@ import kotlin.time.Duration
 import kotlin.time.Duration.Companion.seconds
 
 /**
- * A body that is written in pieces, for one that does not fit into memory. It is written more than once: first for its digest, which is
- * signed, then for each copy of the request that is sent.
+ * A request body that is written in pieces, so that it need not fit into memory. The client writes it more than once: first to
+ * compute the digest that it signs, then for each copy of the request that it sends.
  *
  * ```
  * StreamedBody { output -> file.inputStream().use { it.copyTo(output) } }
@@ -44,11 +44,11 @@ public class HttpRequest internal constructor(
      * transport, the size is set.
      */
     public val bodySize: Long?,
-    /** The limit of the whole exchange; in `SynheartAuth.send` of the whole call, recoveries included. */
+    /** The time limit of the exchange. In `SynheartAuth.send` it limits the whole call, with every copy and recovery. */
     public val deadline: Duration,
     /** The maximum size of the answer's body, in bytes. */
     public val maximumAnswer: Int,
-    /** Whether the body of a 2xx or 3xx is `HttpResponse.stream` instead of bytes. The deadline then ends with the answer's head. */
+    /** Whether a 2xx or 3xx answer gives its body as `HttpResponse.stream`. The deadline then does not limit the reading of the body. */
     public val streamsAnswer: Boolean,
 ) {
     /** A request with a body in memory, or without one. */
@@ -78,9 +78,9 @@ public class HttpResponse(
     public val status: Int,
     /** The header lines. */
     public val headers: List<Pair<String, String>> = emptyList(),
-    /** The body, without transfer coding; empty if it is [stream]. */
+    /** The body, without transfer coding; empty if [stream] has the body. */
     public val body: ByteArray = ByteArray(0),
-    /** The body of an answer to a request that streams it. The caller reads it on a thread that may block, and closes it. */
+    /** The body of a 2xx or 3xx if the request has `streamsAnswer`; else null. The caller reads it on a background thread and closes it. */
     public val stream: InputStream? = null,
 ) {
     /** The value of a header that occurs exactly once; null if it is absent or repeated. The case of the name does not matter. */

@@ -18,7 +18,7 @@ internal class MeasuredBody private constructor(
     /** SHA-256. */
     val digest: ByteArray,
 ) : StreamedBody {
-    /** The body's error, if the latest copy was not written; null if it was written, or if the transport failed. */
+    /** The error of the latest copy if the body could not be read again, or was not the signed one; else null. */
     @Volatile
     var failure: IOException? = null
         private set
@@ -76,7 +76,7 @@ internal class MeasuredBody private constructor(
     }
 
     companion object {
-        /** Threads in addition to those of `Dispatchers.IO`, which the app's own code uses. A source that hangs blocks one of them. */
+        /** Up to 16 threads besides those that `Dispatchers.IO` has for the app. A source that hangs blocks one of the 16. */
         private val READING = Dispatchers.IO.limitedParallelism(16)
 
         /** Reads the body once. Throws `SIGNING_FAILED` if that is not possible. */

@@ -171,8 +171,8 @@ public interface RecordStorage {
     public fun tryLock(name: String, scope: String): Closeable?
 
     /**
-     * A value that differs after each change of the record, by any process, within microseconds and without blocking; null if it
-     * is unknown. It saves reading the record for each signature.
+     * A value that differs after each change of the record by any process; null if it is unknown. With it, the client need not read
+     * the record for each signature. The function must not block, and should take only microseconds.
      */
     public fun version(name: String): RecordVersion? = null
 }
@@ -262,14 +262,14 @@ public enum class SleepPurpose {
     /** For the next attempt. */
     RETRY,
 
-    /** For another process or coroutine. */
+    /** For a lock that another process or coroutine holds. */
     TURN,
 
     /** The delay after which a call is treated as hung. */
     DEADLINE,
 }
 
-/** Receives log entries. An entry has no free text: its types are all that can be logged. */
+/** Receives log entries. An entry has no free text, so only the values of its typed properties can be logged. */
 public fun interface AuthLogger {
     /** Takes an entry. Must not block. */
     public fun log(entry: LogEntry)

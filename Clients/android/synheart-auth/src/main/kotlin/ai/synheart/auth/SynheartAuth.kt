@@ -50,7 +50,7 @@ public class SynheartAuth(private var configuration: Configuration? = null) : De
     private val scope = CoroutineScope(SupervisorJob() + WORK)
     private val changes = StateChanges()
 
-    // Guarded by this object's monitor, with the configuration.
+    // This object's monitor guards `identities` and `configuration`.
     private val identities = HashMap<String, DeviceIdentity>()
 
     init {
@@ -127,7 +127,7 @@ public class SynheartAuth(private var configuration: Configuration? = null) : De
         val record = context.ledger.load()
         val used = context.scheme(scheme, record)
         val signed = RequestSigner(context).sign(used, place)
-        // The client does not see the answer. If the service accepts the request, it refuses lower schemes from then on.
+        // The app sends the request, so the client does not see the answer. A service that accepts it refuses lower schemes from then on.
         context.noteScheme(used, record)
         signed.headers.toMap()
     }

@@ -154,8 +154,8 @@ public class UrlConnectionTransport internal constructor(
     }
 
     /**
-     * An answer's body, of [length] bytes; -1: not known. An earlier end is an error, which Android reports and a JVM does not.
-     * Closing it early does not read the rest.
+     * The body of an answer, of [length] bytes; -1 if the length is not known. Throws if the body ends earlier: Android's stream does
+     * that too, but not a JVM's. Closing the body early does not read the rest.
      */
     private class Body(stream: InputStream, private val length: Long, private val connection: HttpURLConnection) : FilterInputStream(stream) {
         private var received = 0L

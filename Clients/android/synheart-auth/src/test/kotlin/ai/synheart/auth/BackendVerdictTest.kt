@@ -31,7 +31,7 @@ class BackendVerdictTest {
     }
 
     @Test
-    fun `a verdict that a backend repeats after a rotation is confirmed by the service, or else the answer`() =
+    fun `a refusal that a backend repeats after a rotation is an error only if the service confirms it`() =
         afterInterruptedRotation { send ->
             assertEquals(401, send().status)
             assertEquals(1, count(World.STATUS))

@@ -13,8 +13,8 @@ import java.util.concurrent.atomic.AtomicInteger
 import kotlin.concurrent.thread
 
 /**
- * A backend that executes every request it accepts, and counts: it accepts each nonce once. A test chooses the fate of requests
- * and connections.
+ * A backend that accepts each nonce once, and counts the requests that it executes. A test chooses the fate of requests and
+ * connections.
  */
 internal class CountingServer : Closeable {
     /** The fate of one request. */
@@ -40,7 +40,7 @@ internal class CountingServer : Closeable {
         /** A proxy sends the request twice, and the connection ends. */
         TWICE_AND_CLOSE,
 
-        // Not executed.
+        // The server does not execute the request.
         CHALLENGE, REDIRECT, UNAVAILABLE, TIMEOUT, SKEW, MISDIRECTED, RATE_LIMITED,
     }
 

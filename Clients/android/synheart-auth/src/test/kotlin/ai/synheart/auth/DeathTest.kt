@@ -16,7 +16,7 @@ class DeathTest {
 
     private val integrity = Case(AndroidProof.PLAY_INTEGRITY)
 
-    // A chain names the challenge for which its key was made: after a lost answer the key cannot be registered again.
+    // A chain names the challenge for which its key was made. After a lost answer the client registers a new key, in a second row.
     private val chain = Case(AndroidProof.KEY_ATTESTATION, maximumRows = 2)
     private val reattesting = Case(AndroidProof.BOTH, "keys.reattest_on_rotation" to true, maximumRows = 2)
 
@@ -38,7 +38,7 @@ class DeathTest {
         val outside = Outside(dyingAt = point)
         try {
             val client = phone.client(outside)
-            // Moves the clock so far that a suspicion of an earlier process can be confirmed.
+            // This process sees a suspicion of the earlier one when it reads the state. 2 s later it may confirm the suspicion.
             client.state(appId)
             phone.clock.elapsedOffset += 2_000
             phone.isFull = case.isFull

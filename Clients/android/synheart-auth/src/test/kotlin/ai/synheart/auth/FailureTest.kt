@@ -190,7 +190,7 @@ class FailureTest {
     }
 
     @Test
-    fun `a lost answer with a key attestation costs a new key, once`() = World.run(AndroidProof.KEY_ATTESTATION) {
+    fun `after a lost answer, key attestation needs one new key`() = World.run(AndroidProof.KEY_ATTESTATION) {
         loseAnswer(World.REGISTER)
         register()
         assertEquals(2, liveDevices().size)
@@ -364,7 +364,7 @@ class FailureTest {
         register()
         loseAnswer(World.ROTATE, 3)
         expect<NetworkError>(Recovery.RETRY) { client.rotateKey(appId) }
-        // The old key verifies for a minute. After that, `send` finishes the rotation by itself.
+        // The service would accept the old key for another minute. With this answer it refuses, so `send` finishes the rotation.
         answer(World.STATUS, refusal(401, "INVALID_SIGNATURE"))
         expectWorking()
         assertEquals(1, phone.keys(appId).size)

@@ -60,8 +60,8 @@ internal class MemoryPhone(origin: String, appId: String = APP) : DeviceKeyStore
 }
 
 /**
- * Seeded runs of one `send` each against a server that counts, for any transport: 10,000 for each, half of them with streamed
- * bodies. The environment variable ONCE_RUNS changes the number for each half.
+ * Seeded runs of one `send` each against a [CountingServer]. Each transport has two tests of 5,000 runs: one with bodies in memory,
+ * one with streamed bodies. The environment variable ONCE_RUNS changes the 5,000.
  */
 internal object OnceRuns {
     private val count = System.getenv("ONCE_RUNS")?.toInt() ?: 5_000
@@ -88,7 +88,7 @@ internal object OnceRuns {
         var unseen = 0
         device(scheme) { server, auth ->
             repeat(count) { seed ->
-                // The two halves of a transport use different schemes and different seeds.
+                // The two tests of a transport use different schemes and different seeds.
                 val random = Random(seed + count * scheme.ordinal)
                 val fates = List(random.nextInt(1, 4)) { Fate.entries.random(random) }
                 server.fates.clear()

@@ -103,7 +103,7 @@ class OnceTest {
         for ((status, isRead) in listOf(200 to false, 302 to false, 399 to false, 401 to true, 403 to true)) {
             val transport = HttpTransport { HttpResponse(status, listOf("X-Synheart-Error" to "MISDIRECTED_REQUEST")) }
             server(transport) { server, auth ->
-                // A 401 or 403 with this code is thrown. Below 400 the field is ignored, and the answer is returned.
+                // `send` throws the error of a 401 or 403 with this code. Below 400 it ignores the field, and returns the answer.
                 val answer = runCatching { auth.send(MemoryPhone.APP, server.request("GET")) }
                 assertEquals("$status", isRead, answer.isFailure)
             }
@@ -129,7 +129,7 @@ class OnceTest {
     }
 
     @Test
-    fun `a password of the process is no reason to send a request again`() {
+    fun `a process-wide Authenticator does not make the transport send a request twice`() {
         Authenticator.setDefault(object : Authenticator() {
             override fun getPasswordAuthentication() = PasswordAuthentication("a", "b".toCharArray())
         })

@@ -153,7 +153,7 @@ class PolicyMatrixTest {
 
     private fun live(moment: Moment) {
         val failures = mutableListOf<String>()
-        // The moment shifts the sample, so that the moments of one run take different settings.
+        // If TEST_SAMPLE selects a part of the settings, each moment takes another part.
         val sampled = settings.filterIndexed { index, _ -> isSampled(index + moment.ordinal) }
         // Each life moves the service's clock by more than 91 days.
         for (some in sampled.filter { moment == Moment.BEFORE_REGISTRATION || !it.isFixed }.chunked(16)) {
@@ -177,13 +177,13 @@ class PolicyMatrixTest {
     }
 
     @Test
-    fun `a policy from before the registration works, or is refused`() = live(Moment.BEFORE_REGISTRATION)
+    fun `under a policy set before the registration, each operation works or fails with an intended error`() = live(Moment.BEFORE_REGISTRATION)
 
     @Test
     fun `a policy from after the registration works, or its recovery does`() = live(Moment.AFTER_REGISTRATION)
 
     @Test
-    fun `a policy that comes with re-attestation works, or its recovery does`() = live(Moment.WITH_REATTESTATION)
+    fun `under a policy set together with re-attestation, each operation works, or works after its recovery`() = live(Moment.WITH_REATTESTATION)
 
     private companion object {
         const val API = "https://api.test"

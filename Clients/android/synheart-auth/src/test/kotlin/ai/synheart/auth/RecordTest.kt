@@ -136,7 +136,7 @@ class RecordTest {
     private fun World.name() = java.security.MessageDigest.getInstance("SHA-256").digest(appId.toByteArray()).joinToString("") { "%02x".format(it) }
 
     @Test
-    fun `a damaged record is an error at the first reading, and a lost key 2 s later`() = World.run {
+    fun `a damaged record is a retryable error at first, and KEY_INVALID from 2 s later`() = World.run {
         val first = register().deviceId
         storage().write(name(), "no record".toByteArray())
         restart()

@@ -70,7 +70,7 @@ class SendTest {
     }
 
     @Test
-    fun `the scheme is one decision of the configuration`() = backend { backend ->
+    fun `a call cannot ask for another scheme than the configuration's`() = backend { backend ->
         for ((configured, other) in listOf(SignatureScheme.ONE to SignatureScheme.TWO, SignatureScheme.TWO to SignatureScheme.ONE)) {
             val client = backend.client(configured)
             val url = "${backend.origin}/v1/x"
@@ -147,7 +147,7 @@ class SendTest {
     }
 
     @Test
-    fun `an assertion cannot be given`() = World.run {
+    fun `a demand for an App Attest assertion is ATTESTATION_UNAVAILABLE`() = World.run {
         register()
         answer(World.STATUS, refusal(403, "ASSERTION_REQUIRED"))
         expect<SynheartAuthException.AttestationUnavailable>(Recovery.NONE) { send() }

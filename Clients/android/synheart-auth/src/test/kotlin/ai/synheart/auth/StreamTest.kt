@@ -227,7 +227,7 @@ class StreamTest {
     }
 
     @Test
-    fun `an answer is limited by the call, and one that is longer may have happened`() = test { server, auth ->
+    fun `an answer above the call's limit is an error that says the request may have happened`() = test { server, auth ->
         server.answerSize = 5L * 1024 * 1024
         fun request(limit: Int?, body: StreamedBody) =
             if (limit == null) server.upload(body) else HttpRequest("POST", "${server.url}/v1/x", streamedBody = body, maximumAnswer = limit)
@@ -292,7 +292,7 @@ class StreamTest {
     /** Cancels a caller after its answer came, but before the caller resumes. */
     private fun leaveWithAnswer(gate: CountDownLatch, send: suspend () -> HttpResponse) {
         val held = Held()
-        // The answer comes when its caller waits for it.
+        // `send` runs until it waits for the answer. Then the gate lets the answer come.
         val call = CoroutineScope(held).async(start = CoroutineStart.UNDISPATCHED) { send() }
         gate.countDown()
         val resumption = checkNotNull(held.tasks.poll(20, TimeUnit.SECONDS))

@@ -106,7 +106,7 @@ internal class TestPhone(val proof: AndroidProof = AndroidProof.PLAY_INTEGRITY, 
         device.play.google = google
     }
 
-    /** The parts of a client, connected to the recorded external calls. */
+    /** The configuration of a client. [outside] records the client's external calls. */
     fun configuration(
         outside: Outside = Outside(), baseUrl: String = service.publicUrl, origins: Set<String> = emptySet(),
         aliases: Set<String> = emptySet(), rotatesAutomatically: Boolean = false, deviceLocalId: String? = null,

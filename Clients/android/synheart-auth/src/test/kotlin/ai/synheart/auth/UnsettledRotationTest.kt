@@ -30,7 +30,7 @@ class UnsettledRotationTest {
             coroutineScope {
                 val rotation = async { client.rotateKey(appId) }
                 while (phone.sleeper.pauses.isEmpty()) delay(2)
-                // The old key still gets a status for a minute.
+                // The service would give the old key a status for another minute. With this answer it refuses.
                 if (operation.path == World.STATUS) answer(World.STATUS, refusal(401, "INVALID_SIGNATURE"))
                 operation.run(this@run)
                 pause.complete(Unit)
@@ -100,7 +100,7 @@ class UnsettledRotationTest {
 
     @Test
     fun `a copy that was dated by a clock a year ahead blocks rotations for 15 minutes, not for a year`() {
-        // The first copy is refused for its date, or never arrives.
+        // The service refuses the first copy for its date, or three copies get lost.
         val failures = listOf<suspend World.() -> Unit>(
             { expect<SynheartAuthException.ClockSkew>(Recovery.CORRECT_CLOCK) { client.rotateKey(appId) } },
             {

@@ -188,7 +188,7 @@ class VectorTest {
             val key = Vectors.key(it.string("key"))
             assert(verifies(key, base, decodeBase64(it.string("signature"))!!, "SHA256withECDSAinP1363Format"))
         }
-        // A signature by the client itself: the first case has the client's order of parameters.
+        // The parameters of the first case are in the client's order. The client must write exactly the same text.
         val case = Vectors.cases("scheme2", "bases").first()
         val parameters = case.string("signature_params")
         fun value(name: String) = Regex(";$name=\"?([^\";]*)").find(parameters)!!.groupValues[1]

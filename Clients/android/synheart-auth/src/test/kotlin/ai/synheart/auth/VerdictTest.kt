@@ -25,10 +25,10 @@ import org.junit.Assert.assertFalse
 import org.junit.Assert.assertTrue
 import org.junit.Test
 
-/** The meaning of the platform's answers for an identity: the table, and its purpose as a property. */
+/** Tests each row of [VerdictTable] and, with random answers of a platform, that no identity is given up without proof of a loss. */
 class VerdictTest {
     @Test
-    fun `each row of the table`() {
+    fun `VerdictTable gives the documented verdict for each row`() {
         val suspected = { isFirst: Boolean, millis: Long -> Verdict.Suspected(isFirst, millis) }
         for (canaries in Canaries.entries) {
             for (remaining in listOf(null, 2_000L, 1L, 0L, -5L)) {
@@ -137,7 +137,7 @@ class VerdictTest {
         }.exceptionOrNull()
     }
 
-    /** The phone's answers since the key last signed. */
+    /** An answer that [proveALoss] looks at. The tests keep a list of the phone's answers since the key last signed. */
     private sealed interface Answer {
         data class Suspicious(val atMillis: Long) : Answer
 
@@ -146,7 +146,7 @@ class VerdictTest {
         data object StorageCanaryWorked : Answer
     }
 
-    /** Whether two suspicious answers are 2 s apart, with working canaries after the second one. */
+    /** Whether a suspicious answer came at least 2 s after the first one, and both canaries worked after it. */
     private fun List<Answer>.proveALoss(): Boolean {
         val first = filterIsInstance<Answer.Suspicious>().firstOrNull() ?: return false
         val second = indexOfFirst { it is Answer.Suspicious && it.atMillis >= first.atMillis + 2_000 }

@@ -51,7 +51,7 @@ internal class World(val phone: TestPhone, val appId: String) {
         answers.add(path to what)
     }
 
-    /** The next status answer is dated after the time when a copy of a rotation could take effect. */
+    /** Dates the next status answer 16 minutes ahead. A copy of a rotation request can take effect for 15 minutes. */
     fun expireCopies() = at(STATUS) { send ->
         val answer = send()
         val late = String(answer.body).replace(Regex("\"server_timestamp\":\\d+"), "\"server_timestamp\":${System.currentTimeMillis() / 1000 + 960}")

@@ -93,7 +93,7 @@ internal class SynheartAuthInterceptor(
             return exchange.take() ?: throw IOException("no answer")
         } catch (error: SynheartAuthException) {
             exchange.close()
-            // The client's reason about the body is more useful than the error of the write.
+            // With `SigningFailed`, the client's reason (the body changed, for example) says more than OkHttp's error of the write.
             throw exchange.failure.takeIf { error !is SynheartAuthException.SigningFailed } ?: SynheartAuthIOException(error)
         } catch (error: InterruptedException) {
             exchange.close()
@@ -248,8 +248,8 @@ internal object OnceGuard : Interceptor {
         val request = chain.request()
         val signed = request.tag(SignedRequest::class.java) ?: return chain.proceed(request)
         if (signed.url != request.url.toString()) throw IOException("a signed request follows no redirect")
-        // OkHttp does not retry after a `ProtocolException`. After another error it would, and after a stream that the server
-        // refused it would retry until the deadline.
+        // OkHttp does not retry after a `ProtocolException`. After other errors it may retry. If the server refused the
+        // stream, it retries until the deadline.
         if (signed.isSent) throw ProtocolException("a signed request is sent once")
         signed.isSent = true
         try {

@@ -94,7 +94,7 @@ class InterceptorTest {
     }
 
     @Test
-    fun `an error of OkHttp stays what it is, and an error of the client becomes an IOException`() = test { auth, appId, url ->
+    fun `OkHttp's errors are thrown unchanged, and the client's errors as IOException`() = test { auth, appId, url ->
         val lost = IOException("lost")
         assertSame(lost, assertThrows(IOException::class.java) {
             interceptor(auth, appId).intercept(Chain(request("$url/auth/v1/device/status")) { throw lost })
@@ -106,7 +106,7 @@ class InterceptorTest {
     }
 
     @Test
-    fun `a signature follows no redirect, also where the app switches redirects on`() = test { auth, appId, url ->
+    fun `a signed request follows no redirect, even if the app allows redirects`() = test { auth, appId, url ->
         for (follows in listOf(false, true)) {
             val asked = mutableListOf<String>()
             val client = OkHttpClient.Builder().addSynheartAuth(auth, appId).followRedirects(follows).answer { request ->

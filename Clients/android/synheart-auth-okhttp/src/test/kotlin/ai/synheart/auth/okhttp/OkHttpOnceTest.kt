@@ -30,8 +30,8 @@ import org.junit.Test
 /** OkHttp's rules for sending a request again, on sockets: a signed request is on the wire once. */
 class OkHttpOnceTest {
     /**
-     * Connections to one server, with a pool of one. OkHttp has another route after a pooled connection failed, and after each of
-     * the first two new connections of a call that failed.
+     * Connections to one server, with a pool of one. If a pooled connection fails, OkHttp has another route. If new connections
+     * fail, it has another route for the first two failures of a call.
      */
     private class Sockets : Network {
         private var idle: Connection? = null

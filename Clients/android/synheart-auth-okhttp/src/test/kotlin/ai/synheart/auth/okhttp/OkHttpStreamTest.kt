@@ -56,7 +56,7 @@ class OkHttpStreamTest {
     }
 
     @Test
-    fun `a body is written twice under scheme 2, and once where it must be`() = BodyServer().use { server ->
+    fun `under scheme 2 a body is written twice, and a one-shot body once`() = BodyServer().use { server ->
         for ((scheme, isOneShot, calls) in listOf(
             Triple(SignatureScheme.TWO, false, 2), Triple(SignatureScheme.TWO, true, 1), Triple(SignatureScheme.ONE, false, 1),
         )) {

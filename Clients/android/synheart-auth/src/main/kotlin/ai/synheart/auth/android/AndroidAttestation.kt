@@ -25,7 +25,7 @@ internal class AndroidAttestation(
     // Made on first use: the classes of Play Integrity may be missing from the app.
     private val integrity: IntegrityTokens? by lazy { if (proof.usesPlayIntegrity) tokens() else null }
 
-    /** For each key's name, the challenge for which Play Integrity was unavailable last, and how often. */
+    /** For each key's name: the challenge for which Play Integrity was last unavailable, and how often it was. */
     private val waiting = HashMap<String, Pair<ByteArray, Int>>()
 
     /** Prepares a token provider on another thread, so that the first registration does not wait for it. */
@@ -58,7 +58,7 @@ internal class AndroidAttestation(
         val failure = try {
             val integrity = integrity ?: return null
             if (!canDoWithout) return integrity.token(subject.nonce)
-            // A shorter limit than the client's own, which would end the whole call.
+            // The client fails the operation after 30 s. After the shorter TOKEN_TIMEOUT, it tries again or does without a token.
             return withDeadline(TOKEN_TIMEOUT, sleeper) { integrity.token(subject.nonce) }
                 ?: throw AttestationException(Code.UNAVAILABLE, "Google does not answer")
         } catch (error: AttestationException) {
@@ -75,8 +75,8 @@ internal class AndroidAttestation(
     }
 
     /**
-     * Whether Play Integrity was unavailable often enough for this challenge to send the key attestation alone: where Google is
-     * blocked, it never answers.
+     * Counts a failure of Play Integrity for this challenge. Returns whether it has failed often enough to send the key attestation
+     * alone: where Google is blocked, it never answers.
      */
     @Synchronized
     private fun isUnavailableTooOften(subject: AttestationSubject): Boolean {

@@ -83,7 +83,7 @@ public class AndroidConfiguration(
     public val scheme: SignatureScheme = SignatureScheme.ONE,
 ) {
     /**
-     * The client's parts on this device.
+     * The client's configuration on this device, with Android's Keystore, storage and clock.
      *
      * Records are in the storage of the context: in credential-encrypted storage, unless the context is one of
      * `createDeviceProtectedStorageContext`. The two have separate identities.
@@ -133,11 +133,11 @@ public class AndroidConfiguration(
     }
 }
 
-/** A client with Android's parts: `SynheartAuth.create(context, AndroidConfiguration("https://auth.example.com"))`. */
+/** A client that runs on Android: `SynheartAuth.create(context, AndroidConfiguration("https://auth.example.com"))`. */
 public fun SynheartAuth.Companion.create(context: Context, configuration: AndroidConfiguration): SynheartAuth =
     SynheartAuth(configuration.with(context))
 
-/** Configures a client, such as `SynheartAuth.shared`, with Android's parts. */
+/** Configures a client, such as `SynheartAuth.shared`, to run on Android. */
 public fun SynheartAuth.configure(context: Context, configuration: AndroidConfiguration): Unit = configure(configuration.with(context))
 
 private val AndroidProof.ofKeys: AndroidKeyStore.Attestation

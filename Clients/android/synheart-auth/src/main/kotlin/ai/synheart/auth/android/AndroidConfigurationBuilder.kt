@@ -8,7 +8,7 @@ import ai.synheart.auth.SynheartAuth
 import ai.synheart.auth.SynheartAuthJava
 import android.content.Context
 
-/** Makes an [AndroidConfiguration] in Java, which has no default arguments. Unset values have its defaults. */
+/** Makes an [AndroidConfiguration] in Java, which has no default arguments. Values that are not set have the defaults of that class. */
 public class AndroidConfigurationBuilder(private val baseUrl: String) {
     private val plain = AndroidConfiguration(baseUrl)
     private var cloudProjectNumber: Long? = null

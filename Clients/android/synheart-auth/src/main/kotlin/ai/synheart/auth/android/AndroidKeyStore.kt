@@ -97,7 +97,7 @@ internal class AndroidKeyStore(
         return encoding(pair.public)
     }
 
-    /** A key without a canary works as well. The next check of the canary makes one. */
+    /** Makes the canary of a key. Ignores a failure: the key works without its canary, and [check] makes a missing canary. */
     private fun makeCanary(alias: String, way: Way) {
         try {
             generate(canary(alias), challenge = null, way.isInStrongBox)

@@ -9,9 +9,9 @@ import java.util.concurrent.TimeoutException
 import java.util.concurrent.atomic.AtomicInteger
 
 /**
- * Runs calls that may hang, for threads that wait for them: on [THREADS] threads at most, each call for [limitMillis] at most.
+ * Runs calls that may hang, on at most [THREADS] threads. The caller waits at most [limitMillis] for its call.
  *
- * A call that hangs is abandoned with its thread. Once all threads hang, calls fail at once until one of them returns.
+ * A call that takes longer is abandoned with its thread. While all threads hang, new calls fail at once.
  */
 internal class BoundedCalls(name: String, private val limitMillis: Long) {
     private val hanging = AtomicInteger()

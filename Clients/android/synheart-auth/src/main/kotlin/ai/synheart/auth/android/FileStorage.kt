@@ -34,7 +34,7 @@ internal class FileStorage(private val context: Context, private val earlier: En
         opened
     }
 
-    /** Replaces an encrypted record, unless another process writes one just now. */
+    /** Replaces an encrypted record with the decrypted one, unless another holder has the record's lock, or the record has changed. */
     private fun migrate(directory: RecordDirectory, name: String, encrypted: ByteArray, opened: ByteArray) {
         try {
             directory.tryLock("$name.record.lock")?.use {

@@ -80,7 +80,7 @@ internal enum class KeystoreFault(
                 // Google's provisioning server refused this device.
                 KeyStoreException.ERROR_ATTESTATION_KEYS_UNAVAILABLE,
                 -> IMPOSSIBLE
-                // A damaged key has the same public code: only the internal code tells the two apart.
+                // Too many operations and a damaged key have this public code. Only the internal code distinguishes them.
                 KeyStoreException.ERROR_KEYMINT_FAILURE -> if (internalCode(error) == TOO_MANY_OPERATIONS) TEMPORARY else SUSPICIOUS
                 else -> SUSPICIOUS
             }

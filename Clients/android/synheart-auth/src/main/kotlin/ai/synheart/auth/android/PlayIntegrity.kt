@@ -130,7 +130,7 @@ internal class StandardIntegrity(
  * @see <a href="https://developer.android.com/google/play/integrity/error-codes">Handle Play Integrity API error codes</a>
  */
 private fun commonMeaning(code: Int): Code = when (code) {
-    // The errors for which Google advises a retry after 5, 10 and 20 s. The quota of the day is TOO_MANY_REQUESTS too.
+    // The errors for which Google advises a retry after 5, 10 and 20 s. Google reports a used-up daily quota as TOO_MANY_REQUESTS too.
     IntegrityErrorCode.NETWORK_ERROR, IntegrityErrorCode.TOO_MANY_REQUESTS, IntegrityErrorCode.GOOGLE_SERVER_UNAVAILABLE,
     IntegrityErrorCode.INTERNAL_ERROR,
     -> Code.UNAVAILABLE
@@ -139,8 +139,8 @@ private fun commonMeaning(code: Int): Code = when (code) {
     IntegrityErrorCode.CANNOT_BIND_TO_SERVICE, IntegrityErrorCode.PLAY_STORE_VERSION_OUTDATED,
     IntegrityErrorCode.PLAY_SERVICES_VERSION_OUTDATED,
     -> Code.UNSUPPORTED
-    // The API is not enabled in Play Console, or the Play Store is old. A developer's mistake must not make the client send the
-    // other proof.
+    // The API is not enabled in Play Console, or the Play Store is old. A developer's mistake must not make the client send the key
+    // attestation alone.
     IntegrityErrorCode.API_NOT_AVAILABLE, IntegrityErrorCode.CLOUD_PROJECT_NUMBER_IS_INVALID -> Code.MISCONFIGURED
     // APP_NOT_INSTALLED and APP_UID_MISMATCH: something poses as the app.
     else -> Code.REFUSED

@@ -80,8 +80,8 @@ internal class RecordDirectory(private val directory: File) {
     /**
      * Takes a lock against all threads and processes; null if another holder has it.
      *
-     * The system's lock belongs to the process, and ends when the process closes any descriptor of the file. So a process opens
-     * the file of a lock only while it holds the lock.
+     * The system's lock belongs to the process, and ends when the process closes any descriptor of the file. So the process opens
+     * the file of a lock at most once at a time: [held] has the files that are open.
      */
     @Throws(IOException::class)
     fun tryLock(name: String): Closeable? {
@@ -147,7 +147,7 @@ internal class RecordDirectory(private val directory: File) {
     }
 
     private companion object {
-        /** The locks of this process, by their files. */
+        /** The files of the locks that this process holds or is taking. */
         val held = HashSet<Path>()
 
         /** A larger file is not the client's. */

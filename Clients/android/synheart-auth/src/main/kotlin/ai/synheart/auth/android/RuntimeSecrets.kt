@@ -152,7 +152,7 @@ internal class RuntimeSecrets(private val context: Context, private val pause: (
         return RecordDirectory(File(parent, "ai.synheart.auth.runtime"))
     }
 
-    // Device-protected storage has its own keys, also for identities.
+    // The secrets of device-protected storage have separate keys. The keys of identities have the same prefix there.
     private fun alias(generation: Int) =
         (if (context.isDeviceProtectedStorage) "device_protected/" else "") + "synheart_runtime_secrets_$generation"
 

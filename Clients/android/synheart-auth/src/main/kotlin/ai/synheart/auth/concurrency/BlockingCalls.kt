@@ -64,7 +64,7 @@ internal class BlockingCalls(private val sleeper: Sleeper) {
             answer.complete(Result.failure(NoAnswerException()))
         }
 
-        /** The caller no longer waits. A value that it did not receive is unclaimed. */
+        /** Called when the caller stops waiting. Gives a value that the caller did not receive to [unclaimed]. */
         fun leave() {
             val lost = synchronized(this@BlockingCalls) {
                 isDetached = true

@@ -121,7 +121,7 @@ internal class AuthenticatedSend(
                 Remedy.ASSERT ->
                     throw failure(OwnCode.ATTESTATION_UNAVAILABLE, "this device has no App Attest key to assert with", verdict)
                 Remedy.FINISH_ROTATION, Remedy.CONFIRM -> {
-                    // During a rotation, and after one whose answer was lost, the service may have the other key.
+                    // During a rotation, and after a rotation whose answer was lost, the service may accept only the new key.
                     if (!isRepeated && verdict.remedy == Remedy.FINISH_ROTATION && identity.hasReplaced(signed.key)) continue
                     confirmed(verdict, signed.record)?.let { throw it }
                     return answer
@@ -215,7 +215,7 @@ internal class AuthenticatedSend(
         /** Whether something of the request may have been sent. */
         val SynheartAuthException.mayHaveArrived: Boolean get() = (cause as? TransportException)?.mayHaveArrived ?: true
 
-        /** Whether the answer shows that no copy of the request was accepted. */
+        /** Whether the answer shows that this copy was not accepted. NONCE_REPLAY does not: the same copy may have arrived twice. */
         val HttpResponse.isRefusedUnseen: Boolean
             get() = status in 400..499 && status != 429 && refusal.let { it != null && it.code != OwnCode.NONCE_REPLAY.text }
 
@@ -225,7 +225,7 @@ internal class AuthenticatedSend(
         /** Whether the verdict would end the identity, so that the auth service must confirm it. */
         val SynheartAuthException.endsIdentity: Boolean get() = remedy == Remedy.FINISH_ROTATION || remedy == Remedy.CONFIRM
 
-        /** The refusal in a 401, 403, 409 or 421; null for any other answer, such as an app's own 4xx. */
+        /** The refusal in a 401, 403 or 409, or a 421 with `MISDIRECTED_REQUEST`; null for any other answer, such as an app's own 4xx. */
         fun verdict(answer: HttpResponse): SynheartAuthException? {
             if (answer.status !in setOf(401, 403, 409, 421) || answer.refusal == null) return null
             return answer.error().takeIf { answer.status != 421 || it.remedy == Remedy.REPORT }
@@ -233,7 +233,7 @@ internal class AuthenticatedSend(
     }
 }
 
-/** Whether the origin is the auth service's. Throws if it is neither that nor a listed origin. */
+/** Whether the origin is the auth service's. Throws if it is another one that `Configuration.origins` does not list. */
 internal fun Configuration.isAuthOrigin(origin: RequestOrigin): Boolean {
     if (origin == this.origin) return true
     if (origin in origins) return false

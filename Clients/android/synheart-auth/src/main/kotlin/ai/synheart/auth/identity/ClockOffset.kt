@@ -6,7 +6,7 @@ import kotlin.math.abs
  * service asks for signatures of another time. */
 internal const val MAXIMUM_CLOCK_OFFSET_MILLIS = 24L * 3600 * 1000
 
-/** The longest round trip for which half of it is used to correct the clock offset. During a longer one the device may have slept. */
+/** The client learns no clock offset from an exchange that took longer, because the device may have slept during it. */
 internal const val LONGEST_ROUND_TRIP_MILLIS = 60_000L
 
 /** Server clock minus local clock. */

@@ -145,7 +145,7 @@ internal class DeviceIdentity(val context: IdentityContext, private val scope: C
         operation.outcome()
     }
 
-    /** Ends the other operations. The caller, a reset, holds the lock, so they only wait. */
+    /** Ends the registration and the rotation. The caller, a reset, holds the lock, so both are only waiting. */
     private fun endOperations() = synchronized(this) {
         registration?.backOff?.end()
         rotation?.backOff?.end()
@@ -154,8 +154,8 @@ internal class DeviceIdentity(val context: IdentityContext, private val scope: C
     }
 
     /**
-     * Whether a request may be signed again after the service refused the signature of this key: the current key is another one.
-     * If a rotation is unsettled, the service may have its new key, so this function makes one more attempt at it.
+     * Whether a request that the service refused can be signed again with another key: the record's current key is no longer [key]. If
+     * a rotation is unfinished, the service may have the new key already. So this function first tries once to finish the rotation.
      */
     suspend fun hasReplaced(key: KeyReference): Boolean {
         val record = context.ledger.load()
@@ -173,7 +173,8 @@ internal class DeviceIdentity(val context: IdentityContext, private val scope: C
 
     /**
      * Calls the service with the current key. If the service refuses a key that was just replaced, calls again with the new one.
-     * If a reset has ended the identity meanwhile, the error says so: the app must not give up the present identity.
+     * If a reset ended the identity during the call, the error says so. Otherwise the app could give up its new identity because of
+     * the refusal of the old one.
      *
      * @return the answer, and the key that signed
      */

@@ -199,7 +199,7 @@ internal class IdentityContext(val appId: String, val configuration: Configurati
     }
 
     /**
-     * Sends a signed request of the client's own. Signs again once for each refusal that a new signature can resolve.
+     * Signs and sends one of the client's own requests. Signs again once for each refusal that a new signature can resolve.
      *
      * @param beforeSending runs before each copy leaves, with its timestamp
      */
@@ -228,7 +228,7 @@ internal class IdentityContext(val appId: String, val configuration: Configurati
                 }
                 val before = current.clockOffset
                 current = ledger.loadOfAnyOrigin()
-                // A copy that was under way for long is refused although the clock is right.
+                // A copy that was delayed on its way is refused although the clock is right.
                 val isLate = configuration.clock.elapsedMillis - signedAt > LONGEST_ROUND_TRIP_MILLIS
                 if (error.remedy == Remedy.LEARN_CLOCK && current.clockOffset == before && !isLate) {
                     current = ledger.apply(IdentityEvent.ClockLearned(offset(error)?.takeIf { it.isNews(before) } ?: throw unlearnableClock(error)))
@@ -285,7 +285,7 @@ internal fun Closeable.release() {
     }
 }
 
-/** The error that replaces this one if the clock is off by more than the client may learn. */
+/** The error that the client throws instead of [error] if the clock is off by more than the client may learn. */
 internal fun unlearnableClock(error: SynheartAuthException): SynheartAuthException = failure(
     Situation.CLOCK_TOO_FAR_OFF, "the device's clock is off, and by more than can be corrected", error,
     serverTime = error.failure.serverTime,

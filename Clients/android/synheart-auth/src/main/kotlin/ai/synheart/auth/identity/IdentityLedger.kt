@@ -176,7 +176,7 @@ internal class IdentityLedger(
     /**
      * Removes the record: a reset's last step, or its first if no journal can be written. A copy of an unreadable record stays.
      *
-     * @param unannounced the record, if its reset could not be written; else null
+     * @param unannounced the record before the reset, if the listeners have not been told of the change to `unregistered`; else null
      */
     suspend fun clear(unannounced: IdentityRecord? = null): Unit = withLock(Scope.RECORD) {
         known = null
@@ -218,7 +218,7 @@ internal class IdentityLedger(
         throw failure(Situation.RECORD_LOCKED, "another process holds the record")
     }
 
-    /** Makes one call of the storage on a background thread. Throws only [StorageException]. */
+    /** Calls the storage once, on a background thread. Each failure is thrown as a [StorageException], and a cancellation as it is. */
     private suspend fun <Value> call(kind: CallKind, unclaimed: (Value) -> Unit = {}, body: () -> Value): Value = try {
         calls.run(kind, unclaimed, body)
     } catch (error: Exception) {

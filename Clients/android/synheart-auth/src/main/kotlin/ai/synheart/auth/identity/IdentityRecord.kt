@@ -47,7 +47,7 @@ internal sealed interface JournalEntry {
         val isRefused: Boolean = false,
     ) : JournalEntry
 
-    /** A replaced key that must be deleted. */
+    /** A key that must be deleted: one that a rotation replaced, or the new key of an abandoned rotation. */
     data class Disposal(val alias: String) : JournalEntry
 
     /** A reset that must tell the service and delete the keys. */

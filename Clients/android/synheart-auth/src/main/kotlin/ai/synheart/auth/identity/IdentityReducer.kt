@@ -31,7 +31,7 @@ internal sealed interface IdentityEvent {
     /** The service claimed and refused every copy, so no copy can take effect later. */
     data object RotationCopiesRefused : IdentityEvent
 
-    /** The pending key is lost, or its attestation cannot name a new challenge; and no copy of its rotation is open. */
+    /** The pending key is lost, or its attestation cannot name a new challenge. No copy of its rotation can take effect. */
     data object RotationKeyForgotten : IdentityEvent
     /** [keepsDemand]: the demand to rotate is about the new key. */
     class RotationConfirmed(val at: Long, val keepsDemand: Boolean = false) : IdentityEvent

@@ -189,7 +189,7 @@ internal class Registrar(private val context: IdentityContext) {
     }
 }
 
-/** The registration in the record, if its key exists. No network. */
+/** The registration in the record, if its key exists. Makes no request. */
 internal suspend fun IdentityContext.existingRegistration(record: IdentityRecord): Registration? {
     if (record.identity != Identity.ACTIVE || record.deviceId == null || record.key == null) return null
     if (publicKey(record.key) != null) return Registration(Registration.Status.ALREADY_REGISTERED, record.deviceId)

@@ -68,7 +68,7 @@ internal class Resetter(private val context: IdentityContext) {
         }
     }
 
-    /** Returns false if the service may accept another key instead of this one. */
+    /** Deregisters the device with this key, best effort. Returns false if the service may accept another key instead. */
     private suspend fun deregister(record: IdentityRecord, key: KeyReference): Boolean = try {
         context.signedCall(Route.DEVICE, record, key, deadline = LIMIT)
         true

@@ -59,7 +59,7 @@ internal class ServiceClient(private val configuration: Configuration) {
         }
     }
 
-    /** The result of an exchange, and its information about the clock, also after a failure. */
+    /** The result of an exchange, with the clock offset and the demand to rotate that the answer shows. A refusal can show both too. */
     class Outcome(val result: Result<Answer>, val offset: ClockOffset?, val rotationDemand: RotationDemand?)
 
     suspend fun exchange(route: Route, headers: List<Pair<String, String>>, body: ByteArray, deadline: Duration): Outcome {

@@ -30,7 +30,7 @@ internal enum class Canaries { NOT_ASKED, WORK, FAIL }
  */
 internal data class Suspicion(val subject: String, val launch: String, val atMillis: Long)
 
-/** The data of a process that verdicts need. */
+/** The id and the clock of this process, by which suspicions are dated. */
 internal class Launch(private val clock: DeviceClock) {
     private val id by lazy { UUID.randomUUID().toString() }
     val nowMillis: Long get() = clock.elapsedMillis
@@ -38,7 +38,7 @@ internal class Launch(private val clock: DeviceClock) {
     /** A suspicion that begins now. */
     fun suspicion(subject: String) = Suspicion(subject, id, clock.elapsedMillis)
 
-    /** The time until a suspicion may be confirmed. One of another process is dated to when this process first [saw][seenAtMillis] it. */
+    /** The time until a suspicion may be confirmed. That of another process counts from when this process first [saw][seenAtMillis] it. */
     fun remainingMillis(suspicion: Suspicion, seenAtMillis: Long): Long {
         val since = if (suspicion.launch == id) suspicion.atMillis else seenAtMillis
         return since + VerdictTable.DISTANCE_MILLIS - nowMillis

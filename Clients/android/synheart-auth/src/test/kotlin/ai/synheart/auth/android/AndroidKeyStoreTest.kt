@@ -129,7 +129,7 @@ class AndroidKeyStoreTest {
 
     @Test
     fun `a device whose provisioning was refused for good makes a key without attestation at once`() {
-        // The StrongBox and the TEE both fail with RETRY_NEVER.
+        // The provisioning server refuses new attestation keys for the StrongBox and then for the TEE, with RETRY_NEVER.
         phone.keystore.failNext(Call.GENERATE, KeystoreDaemon.OUT_OF_KEYS, KeystoreDaemon.OUT_OF_KEYS)
         phone.keys().create(ALIAS, CHALLENGE)
         assertEquals(0, phone.pauses)
@@ -137,7 +137,7 @@ class AndroidKeyStoreTest {
     }
 
     @Test
-    fun `hardware that is busy gets two more chances before the next way`() {
+    fun `busy hardware is retried twice before the next kind of hardware is used`() {
         phone.keystore.failNext(Call.GENERATE, KeystoreDaemon.SECURE_HW_BUSY, KeystoreDaemon.SECURE_HW_BUSY)
         phone.keys().create(ALIAS, CHALLENGE)
         assertEquals(true, phone.keystore.isInStrongBox(ALIAS))
@@ -149,7 +149,7 @@ class AndroidKeyStoreTest {
     }
 
     @Test
-    fun `a provisioning server that does not answer is waited for once for each kind of hardware`() {
+    fun `the key store waits for a silent provisioning server once for each kind of hardware`() {
         phone.keystore.failAlways(Call.GENERATE, KeystoreDaemon.OUT_OF_KEYS_TRANSIENT)
         phone.keystore.duringFailure = Runnable { SystemClock.offsetMillis += 10_000 }
         val keys = phone.keys(usesStrongBox = false)
@@ -202,7 +202,7 @@ class AndroidKeyStoreTest {
     }
 
     @Test
-    fun `the daemon's own text in a message decides nothing from version 13 on`() {
+    fun `from Android 13 on, the text of the daemon's message is ignored`() {
         // The message is about keys that were not found, but the code is that of a locked device.
         for (version in listOf(33, 36)) {
             Build.VERSION.SDK_INT = version

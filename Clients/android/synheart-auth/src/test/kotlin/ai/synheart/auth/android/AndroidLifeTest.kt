@@ -32,10 +32,10 @@ import org.junit.Assert.assertThrows
 import org.junit.Assert.assertTrue
 import org.junit.Test
 
-/** The client with all of Android's parts, against the real service, on a failing phone. */
+/** The client with Android's own key store, storage and attestation, against the real service, on a failing phone. */
 class AndroidLifeTest {
     private class Life(val phone: TestPhone, val appId: String, val android: AndroidConfiguration) {
-        /** A client with Android's parts. Its pauses pass at once. */
+        /** A client with Android's own key store, storage and attestation. Its pauses pass at once. */
         fun client(): SynheartAuth {
             val real = android.with(phone.device.context(), phone.sleeper) {}
             return SynheartAuth(
@@ -238,7 +238,7 @@ class AndroidLifeTest {
                     phone.device.keystore.works()
                     assertFalse("$call $before", client().registerDevice(appId).deviceId.isEmpty())
                     assertTrue("$call $before", signs())
-                    // If the policy requires a chain, a lost answer may leave one more row; here no answer is lost.
+                    // The service has one device: no answer was lost. If a policy requires a chain, a lost answer may leave a second one.
                     assertEquals("$call $before", 1, deviceIds.size)
                 }
             }
@@ -326,7 +326,7 @@ class AndroidLifeTest {
     @Test
     fun `the Keystore's data on another phone are a new device once a canary made there worked`() = life {
         val deviceId = client().registerDevice(appId).deviceId
-        // A manufacturer's transfer tool copies the app's records and the Keystore's blobs, which the other hardware refuses.
+        // A manufacturer's transfer tool copies the app's records and the Keystore's blobs to a new phone. Its hardware refuses the blobs.
         phone.device.keystore.aliases().forEach(phone.device.keystore::corrupt)
         phone.restart()
         val client = client()
@@ -366,11 +366,11 @@ class AndroidLifeTest {
     }
 
     @Test
-    fun `where Google is blocked or silent, the key's own attestation registers and rotates alone`() {
+    fun `if Google is blocked or silent, key attestation alone suffices to register and rotate`() {
         for (fault in listOf(IntegrityErrorCode.GOOGLE_SERVER_UNAVAILABLE, PlayStandIn.neverAnswers())) {
             life(AndroidProof.EITHER, AndroidProof.EITHER, "keys.reattest_on_rotation" to true) {
                 phone.device.play.failAlways(fault)
-                // Only Google's deadline passes, at once.
+                // The deadline of 10 s for Google's answer passes at once. No other deadline passes.
                 phone.sleeper.onDeadline = { limit -> if (limit != 10.seconds) awaitCancellation() }
                 val client = client()
                 val device = client.registerDevice(appId)

@@ -162,7 +162,7 @@ class FileStorageTest {
             expect(Code.UNAVAILABLE) { phone.storage().read(name) }
             phone.keystore.works()
         }
-        // The key works again right after its canary did.
+        // Only the first look-up of the key fails. The check of the canary works, and the second look-up finds the key.
         phone.keystore.failNext(Call.GET, KeystoreDaemon.KEY_NOT_FOUND)
         assertArrayEquals(record, phone.storage().read(name))
     }
@@ -177,7 +177,7 @@ class FileStorageTest {
     // The canary, and storage that fails
 
     @Test
-    fun `the canary is read back, and is another one after each check`() {
+    fun `each check reads the canary and writes a new one`() {
         val canary = File(folder, "canary")
         phone.storage().check()
         val first = canary.readText()
@@ -283,7 +283,7 @@ class FileStorageTest {
         lock.close()
         lock.close()
         val again = phone.storage().tryLock(name, "operation")!!
-        // The first holder's second close must not release it.
+        // The first holder closes its lock once more. This must not release the lock of the second holder.
         lock.close()
         assertNull(phone.storage().tryLock(name, "operation"))
         again.close()
@@ -306,7 +306,7 @@ class FileStorageTest {
         repeat(4) { round ->
             val writer = OtherProcess.start(phone.path, "write again and again", name)
             assertEquals("started", writer.inputStream.bufferedReader().readLine())
-            // Waits for some writes. Then kills the process in the middle of one.
+            // Waits for some writes, and kills the process. It writes without a pause, so a write may be under way.
             val versions = HashSet<Any?>()
             while (versions.size < 5 + 3 * round) versions.add(phone.storage().version(name))
             writer.destroyForcibly().waitFor()

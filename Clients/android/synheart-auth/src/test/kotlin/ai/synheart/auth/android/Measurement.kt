@@ -107,7 +107,7 @@ object Measurement {
         System.getProperty("java.class.path"), javaClass.name, "$phone", url, appId,
     ).redirectError(ProcessBuilder.Redirect.INHERIT).start().inputStream.bufferedReader().use { it.readLine().toLong() }
 
-    /** A process that signs once, and prints its age. */
+    /** A process that signs once, and prints the milliseconds since its start. */
     private fun coldStart(arguments: Array<String>) {
         val (phone, url, appId) = arguments
         val context = StandInDevice.start(File(phone).toPath()).context()

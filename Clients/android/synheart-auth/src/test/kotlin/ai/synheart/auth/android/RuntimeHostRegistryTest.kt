@@ -60,7 +60,7 @@ class RuntimeHostRegistryTest {
     }
 
     @Test
-    fun `without a context nothing looks lost`() {
+    fun `without a context no key is reported as lost`() {
         assertNull(RuntimeFunctions.generateKey(device))
         assertEquals(1, RuntimeFunctions.keyExists(device))
         assertTrue(text(RuntimeFunctions.getAttestation(device, ByteArray(32)))!!.startsWith("""{"format":"none","blob":"","reason":"""))
@@ -218,7 +218,7 @@ class RuntimeHostRegistryTest {
     fun `a provider that never answers ends in an attestation of format none`() {
         install()
         RuntimeFunctions.generateKey(device)
-        // Also limits the calls to the Keystore. On a busy machine they take tenths of a second.
+        // The limit is 2 s because it also applies to calls to the Keystore. On a busy machine they take tenths of a second.
         install(limitMillis = 2_000, attestation = { awaitCancellation() })
         assertEquals("""{"format":"none","blob":"","reason":"UNAVAILABLE"}""", text(RuntimeFunctions.getAttestation(device, ByteArray(32))))
     }

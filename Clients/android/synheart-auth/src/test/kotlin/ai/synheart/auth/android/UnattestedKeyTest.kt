@@ -13,7 +13,7 @@ import com.google.android.play.core.integrity.model.IntegrityErrorCode
 import org.junit.Assert.assertEquals
 import org.junit.Test
 
-/** A phone without Google Play, whose hardware is too busy to attest a key: its attestation keys wait for the network. */
+/** A phone without Google Play. Its hardware cannot attest a key until it has fetched attestation keys over the network. */
 class UnattestedKeyTest {
     private fun busyPhone(body: suspend World.() -> Unit) = World.run(AndroidProof.EITHER) {
         phone.device.play.failAlways(IntegrityErrorCode.PLAY_STORE_NOT_FOUND)
@@ -22,7 +22,7 @@ class UnattestedKeyTest {
     }
 
     @Test
-    fun `hardware that can attest soon gets another key to attest`() = busyPhone {
+    fun `if the hardware can attest again during the retry, the client makes a new key and registers it`() = busyPhone {
         phone.sleeper.onRetry = { phone.device.keystore.works() }
         assertEquals(Registration.Status.REGISTERED, register().status)
         assertEquals(2, count(World.CHALLENGE))
@@ -41,7 +41,7 @@ class UnattestedKeyTest {
     }
 
     @Test
-    fun `hardware that never attests is told apart`() = busyPhone {
+    fun `hardware that never attests ends in AttestationUnavailable without a retry`() = busyPhone {
         phone.device.keystore.works()
         phone.device.keystore.attestation = KeystoreDaemon.Attestation.REFUSED
         expect<SynheartAuthException.AttestationUnavailable>(Recovery.NONE) { register() }

@@ -30,7 +30,7 @@ object ApiDump {
 
     private fun kind(type: Class<*>): Int? = type.getAnnotation(Metadata::class.java)?.kind
 
-    /** The class of a file's top-level declarations. */
+    /** Whether the compiler made the class for the top-level declarations of a file. */
     private fun isFacade(type: Class<*>) = kind(type) == 2
 
     // An extension property has no field, so the class's own members do not show it.

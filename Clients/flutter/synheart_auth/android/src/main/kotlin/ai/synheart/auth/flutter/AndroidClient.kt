@@ -6,7 +6,7 @@ import ai.synheart.auth.android.AndroidConfiguration
 import ai.synheart.auth.android.AndroidProof
 import android.content.Context
 
-/** The Kotlin client with Android's own parts. */
+/** The Kotlin client with Android's own key store, storage and attestation. */
 internal fun androidClient(context: Context): AuthClient =
     SharedClient { auth, settings -> auth.configure(configuration(settings).with(context)) }
 

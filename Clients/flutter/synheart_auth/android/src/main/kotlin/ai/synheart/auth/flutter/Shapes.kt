@@ -119,7 +119,7 @@ internal sealed class Shape(val nullable: Boolean) {
 /** A method of the channel: its message, and its result; null if it has none. */
 internal class Call(val arguments: Shape.Message, val result: Shape?)
 
-/** The checked fields of a message. A field that the shape does not have, or of another type, is a mistake in this plugin. */
+/** The checked fields of a message. Reading an unknown field, or a field as another type, is a bug in this plugin's code. */
 internal class Fields private constructor(private val values: Map<*, *>) {
     constructor(shape: Shape.Message, value: Any?, place: String) : this(
         value.also { shape.check(it, place) } as Map<*, *>,

@@ -61,7 +61,7 @@ public class SynheartAuthPlugin internal constructor(
         this.attachment = attachment
     }
 
-    /** Ends this engine's waits. The operations continue. */
+    /** Cancels the calls of this engine, which gets no reply. The client's operations, such as a registration, continue. */
     override fun onDetachedFromEngine(binding: FlutterPlugin.FlutterPluginBinding) {
         val attachment = attachment ?: return
         this.attachment = null
@@ -247,7 +247,7 @@ private fun failure(code: String, message: String): Reply {
     return Reply { it.error(code, message, details) }
 }
 
-// Dart has already ended its wait, and knows whether the call was a `send`.
+// Dart ignores this reply: its call has already ended with an error, in which `mayHaveHappened` is true for a `send`.
 private val CANCELLED = failure(Contract.CANCELLED, "the caller cancelled")
 
 /** The main thread, on which Flutter accepts replies and events. */
