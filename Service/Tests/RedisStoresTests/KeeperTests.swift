@@ -107,7 +107,8 @@ struct KeeperTests {
         try await eventually("the node holds the server") {
             try await server.command("GET", "synheart-auth:{0}:holder").text == production.id
         }
-        // A node whose keeper is another store starts at once.
+        // While its PostgreSQL names another store as the keeper, a node starts without waiting for a server. Only then does the
+        // second deployment's PostgreSQL name this Redis.
         staging.name("other", isElsewhere: true)
         let intruder = try await stores(server, staging)
         staging.name("other")

@@ -37,7 +37,7 @@ final class SampleKeeper: ClaimKeeper {
         state.withLock { ($0.id, $0.isElsewhere) = (id, isElsewhere) }
     }
 
-    /// Sets PostgreSQL's clock, as nodes will read it, and the unclaimed end of new ids.
+    /// Sets the time that nodes read from PostgreSQL's clock, and the unclaimed end (`SecondClaim`) of new ids of the claims' history.
     func settle(reading: UnixTime?, unclaimedEnd: UnixTime?) {
         state.withLock { ($0.reading, $0.unclaimedEnd) = (reading, unclaimedEnd?.seconds) }
     }

@@ -146,8 +146,8 @@ struct Rotator: Sendable {
         return KeyRotation(deviceId: record.deviceID?.text ?? "", effectiveAt: time)
     }
 
-    /// Ends a failed attempt. Returns the rotation if it took effect after all. Otherwise throws: the old key stays active, unless
-    /// it is lost, and the pending key is kept while a copy may still arrive.
+    /// Ends a failed attempt. Returns the rotation if it took effect after all. Otherwise throws. Then the old key stays active, unless
+    /// it is lost. The pending key is kept while a copy of the request may still reach the service.
     private func resolve(_ error: SynheartAuthError) async throws(SynheartAuthError) -> KeyRotation {
         let record = try await context.ledger.load()
         guard case .rotation(let pending) = record.journal, record.identity == .active else { throw error }

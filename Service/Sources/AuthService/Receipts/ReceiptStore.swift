@@ -4,7 +4,8 @@ public import AuthContract
 public struct ReceiptRefresh: Sendable, Hashable {
     /// When the receipt may be exchanged next; nil: never, because it did not verify or is not Apple's.
     public var dueAt: UnixTime?
-    /// When the last exchange ended, even if Apple did not answer or was not asked; nil: there was none.
+    /// When the last attempt to exchange the receipt ended, even if it failed before the request was sent or got no answer; nil: there was
+    /// no attempt.
     public var askedAt: UnixTime?
     /// The outcome: `refreshed`, or why the stored receipt stayed; nil: there was no exchange.
     public var outcome: String?

@@ -35,7 +35,7 @@ public enum InsertOutcome: Sendable, Hashable {
     case keyTaken(KeyBinding)
     /// Another device of the app has this App Attest key id.
     case attestedKeyTaken
-    /// The app has `maximumPending` pending devices of this kind.
+    /// The app has `maximumPending` pending devices like this one: devices that wait for approval, or devices that wait for their provider.
     case tooManyPending
     /// The app does not exist, or its record has changed since the device was judged under it.
     case appChanged

@@ -91,8 +91,8 @@ struct Epoch: Sendable, Hashable {
     /// - Parameter text: the text in Redis; nil: there is none.
     func isShortened(by text: String?) -> Bool { text.flatMap { UnclaimedEnd($0, of: id) } == unclaimedEnd }
 
-    /// This epoch with the unclaimed end (`SecondClaim`) that a script recorded, so that it refuses fewer dates; nil if the script recorded
-    /// none.
+    /// This epoch with the unclaimed end (`SecondClaim`) that a script recorded. It refuses fewer requests than this one. Nil if the script
+    /// recorded none.
     func shortened(by text: String?) -> Epoch? {
         guard let end = text.flatMap({ UnclaimedEnd($0, of: id) }) else { return nil }
         return Epoch(id: id, losses: losses, unclaimedEnd: end)

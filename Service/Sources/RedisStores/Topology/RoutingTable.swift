@@ -92,9 +92,9 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
     /// The route of a partition.
     ///
     /// - Parameter current: the current history of claims.
-    /// - Returns: also the reading of PostgreSQL's clock that decides which claims are second claims. This node took the reading
-    ///   before it asked for the masters. If the server was replaced since, the node may make claims at the old server only
-    ///   until the lease from before the replacement ends (`SecondClaim`).
+    /// - Returns: the session, the epoch, and the reading of PostgreSQL's clock that decides which claims are also made in PostgreSQL
+    ///   (`SecondClaim`). This node read the clock before it asked for the masters. If a master was replaced later, this node's lease
+    ///   at the old master is older than the replacement, and the node makes claims there only until that lease ends.
     /// - Throws: the reason if no session may be used now.
     func route(
         _ partition: Int, _ current: ClaimHistoryID?, at now: ContinuousClock.Instant

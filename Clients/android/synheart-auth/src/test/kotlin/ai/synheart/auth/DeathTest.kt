@@ -38,7 +38,8 @@ class DeathTest {
         val outside = Outside(dyingAt = point)
         try {
             val client = phone.client(outside)
-            // This process sees a suspicion of the earlier one when it reads the state. 2 s later it may confirm the suspicion.
+            // The earlier process may have recorded that the key seems lost. Reading the state shows this process the record. From 2 s
+            // later on, a second such answer of the key store means that the key is lost.
             client.state(appId)
             phone.clock.elapsedOffset += 2_000
             phone.isFull = case.isFull

@@ -133,7 +133,8 @@ internal class AndroidKeyStore(
     /**
      * Signs with the canary. If the canary is missing, invalidated or fails, makes a new one: nothing depends on it. If the Keystore is
      * busy or absent, no canary is made. If the old canary was missing or invalidated, the new one proves at once that the platform
-     * works. If the old canary failed otherwise, the platform failed. Then this check fails, and the next check decides.
+     * works. If the old canary failed for another reason, the platform may be broken. Then this check throws that failure, and the next
+     * check, with the new canary, shows whether the platform works.
      */
     override fun check(alias: String) {
         val failure = try {
