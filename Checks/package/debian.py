@@ -77,7 +77,7 @@ def packed(given, work):
 
 
 def archive():
-    """The new Debian as an archive. It is made once."""
+    """A fresh Debian as an archive. It is made once."""
     suite = re.search(r"VERSION_CODENAME=(\w+)", Path("/etc/os-release").read_text()).group(1)
     download = f'chroot "$1" apt-get install --quiet --quiet --yes --download-only {" ".join(WITHIN_REACH)}'
     command = ["mmdebstrap", "--quiet", "--variant=minbase", f"--include={','.join(PACKAGES)}", "--skip=cleanup/apt",

@@ -217,7 +217,7 @@ struct ClusterPartTests {
         #expect(table.routes.map { $0?.epoch } == [whole, whole])
         try route(1, Self.sessions[1], short)
         #expect(table.routes.map { $0?.epoch } == [whole, short])
-        // The end is not used either if the table dropped the epoch or the route meanwhile.
+        // If the table dropped the epoch or the route while PostgreSQL was asked, the unclaimed end of the answer is not used either.
         table.invalidateEpoch(1, try #require(short))
         try route(1, Self.sessions[1], short)
         table.dropRoute(0, to: Self.sessions[0])

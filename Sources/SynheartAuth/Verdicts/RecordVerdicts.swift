@@ -1,8 +1,8 @@
 internal import AuthContract
 internal import Bytes
 
-/// The suspicions that only this process keeps: those about a record that cannot store them, and the times when it saw suspicions
-/// of other processes.
+/// What this process keeps about suspicions in memory: those about an absent or damaged record, which cannot store them, and the
+/// times when this process first read a suspicion that another process stored.
 final class RecordSuspicions: Sendable {
     enum Kind: Sendable, Hashable {
         case absent, damaged

@@ -178,7 +178,8 @@ extension IOSApp {
 }
 
 extension AppRecord {
-    /// The policy for one kind of proof, as a recorded refusal contains it; nil: the record does not have the proof's platform.
+    /// The app's policy for one kind of proof, in the form in which a recorded refusal has it; nil: the app record has no section for the
+    /// proof's platform.
     package func proofPolicy(of kind: PolicyKind) -> JSONValue? {
         let policy: JSONObject? =
             switch kind {

@@ -20,8 +20,8 @@ public struct ClaimHistory: Sendable, Hashable {
     public static let clockTolerance: Int64 = 30
     /// The largest difference between the clocks of two nodes, in seconds: one is ahead of the store, the other behind.
     package static let nodesApart = 2 * clockTolerance
-    /// The smallest future window that a loss covers, in seconds. A store can write claims that are dated further ahead to disk
-    /// before it answers (`mustBeDurable`).
+    /// The smallest future window that a loss covers, in seconds. It need not cover claims that are dated further ahead if the store
+    /// writes these to disk before it answers (`mustBeDurable`).
     package static let leastWindow: Int64 = 5
     /// One second less than `leastWindow`, because a loss of power may also lose the record of the clock's last second.
     private static let durableAhead = leastWindow - 1

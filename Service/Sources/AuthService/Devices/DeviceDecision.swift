@@ -40,7 +40,7 @@ extension DeviceAdministration {
         package let isChanged: Bool
     }
 
-    /// Applies a decision to one device, with the result of the function for that decision, such as `approve`.
+    /// Applies a decision to one device. Returns and throws the same as the function for that decision: `approve` for an approval.
     ///
     /// - Parameters:
     ///   - decision: the decision.

@@ -32,11 +32,11 @@ public protocol ClaimKeeper: Sendable {
     /// Whether this is the current id, by a query to PostgreSQL that begins now.
     func isCurrent(_ id: ClaimHistoryID) async throws(StoreError) -> Bool
 
-    /// The unclaimed end of a history that keeps its id, by a query to PostgreSQL that begins now.
+    /// Queries PostgreSQL for the unclaimed end: the latest date of the requests that were accepted without a second claim, by nodes
+    /// that read PostgreSQL's clock before this query. The id stays the same.
     ///
-    /// - Returns: the latest date, in unix seconds, of a request that was accepted without a second claim, by a node that had read
-    ///   PostgreSQL's clock before this query. Nil if this date is not known, as in `ClaimHistoryID.unclaimedEnd`, or if another
-    ///   id is the present one.
+    /// - Returns: the date, in unix seconds. Nil if it is not known, as in `ClaimHistoryID.unclaimedEnd`, or if `id` is no longer
+    ///   the current id.
     func unclaimedEnd(of id: ClaimHistoryID) async throws(StoreError) -> Int64?
 
     /// Makes PostgreSQL answer that the unclaimed end is not known, for every id, until no request that was accepted before now is

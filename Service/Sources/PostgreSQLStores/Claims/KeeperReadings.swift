@@ -51,7 +51,7 @@ final class KeeperReadings: Sendable {
         Statement("SELECT require_claim_node($1::uuid, $2)", [.text(node.text), .integer(least(on: primary))])
     }
 
-    /// Whether this server's data went back.
+    /// Whether the server's data is of an earlier state than this node has read there: its number for this node is too low.
     func areAhead(of connection: isolated Connection) throws(StoreError) -> Bool {
         let row = try connection.row("SELECT number FROM claim_nodes WHERE node = $1::uuid", [.text(node.text)])
         return try row?.integer("number") ?? 0 < least(on: connection.place)

@@ -80,7 +80,7 @@ private struct MaintenanceRounds: Sendable {
             // Delete the unused segment: after a reboot, recovery would take it for a sign of lost claims (`hasUnbegunSuccessor`).
             if state.isInPlace(), let unused = state.takePrepared() { folder.remove(unused.header.sequence) }
             perform(work)
-            // A caller whose claim was decided earlier may be waiting now.
+            // A caller may have begun to wait for the disk since the work was taken.
             perform(state.takeWork())
             if state.endsInOrder { seal(work.current) }
         }

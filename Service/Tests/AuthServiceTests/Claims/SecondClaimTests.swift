@@ -37,8 +37,8 @@ struct SecondClaimTests {
                 loss.retryAfter(timestamp: timestamp, futureWindow: window) != nil
             }
             let isCovered = isRefused(refused, window) || lookedUp.contains(timestamp)
-            // Only dates that this window refuses must be covered. A date that only a wider window reaches is looked up only if
-            // `end` shortens its interval.
+            // Each date that the whole loss refuses with this window must be refused or looked up. A date that it refuses only with a
+            // wider window may be looked up.
             if isRefused(whole, window) { #expect(isCovered, "\(date)") }
             if date <= end { #expect(isRefused(refused, window) == isRefused(whole, window), "\(date)") }
             if isCovered { #expect(isRefused(whole, 300), "\(date)") }

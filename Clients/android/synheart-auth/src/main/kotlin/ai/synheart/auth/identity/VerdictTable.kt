@@ -53,8 +53,9 @@ internal class SeenSuspicions(private val launch: Launch) {
     private val firstUseMillis = launch.nowMillis
 
     /**
-     * Notes the suspicions that were just read. Those of the first reading are dated to the first use of the identity: they may be of
-     * earlier processes, or of another running one that wrote them a moment ago. Later ones are of another running process.
+     * Notes when this process first saw each of the suspicions that it has just read. At the first reading, the time is that of the first
+     * use of the identity here: earlier processes may have written them at any time before. A suspicion that first appears at a
+     * later reading was written by another running process just now.
      */
     fun note(suspicions: Collection<Suspicion>): Unit = synchronized(this) {
         for (suspicion in suspicions) seen.getOrPut(suspicion) { if (hasRead) launch.nowMillis else firstUseMillis }
