@@ -315,6 +315,8 @@ extension AgainstPostgreSQL {
             let server = try started()
             let url = try server.database()
             let stores = try await open(url, clock: SystemClock())
+            // The dump has the last reading. A later one would show at once that the data went back.
+            (stores.keeper as? KeeperWatch)?.finish()
             let now = SystemClock().now
             let device = try sampleDevice()
             func claim() async throws -> ClaimOutcome {

@@ -147,6 +147,7 @@ extension AgainstPostgreSQL {
             let here = try await node()
             let there = try await node(Self.redis)
             #expect(try await claim(sampleClaim(device), on: here.replay) == .claimed)
+            #expect(try row("number", of: there) != "")
             // A copy of the database makes a Redis the keeper, and then the first database gets its name back.
             try rename(name, to: "\(name)_kept", copied: true)
             await here.close()
@@ -171,8 +172,46 @@ extension AgainstPostgreSQL {
             #expect(try await isRefused(sampleClaim(device), ahead: 30, on: watch(nodes[1]).secondClaims))
             // Redis loses its claims before the next reading.
             #expect(try #require(try await watch(nodes[0]).renew(id)).unclaimedEnd == nil)
-            #expect(try await watch(nodes[1]).unclaimedEnd(of: watch(nodes[0]).current()) == nil)
+            #expect(try await watch(nodes[0]).unclaimedEnd(of: watch(nodes[0]).current()) == nil)
             for node in nodes { await node.close() }
+        }
+
+        @Test func `while a Redis is the keeper, lost second claims are refused, with their tags too`() async throws {
+            let nodes = [try await node(Self.redis), try await node(Self.redis)]
+            let (accepted, tag) = (sampleClaim(device), ClaimTag(claim: sampleClaim(device)))
+            #expect(try await claim(accepted, ahead: 30, tag: tag, on: watch(nodes[0]).secondClaims) == .claimed)
+            try server.sql("DELETE FROM claims; UPDATE claim_nodes SET number = 0", in: url)
+            let id = try watch(nodes[1]).current()
+            #expect(try await !watch(nodes[1]).isCurrent(id))
+            #expect(try await isRefused(accepted, ahead: 30, tag: tag, on: watch(nodes[1]).secondClaims))
+            #expect(try await notices(nodes[0]))
+            let started = try await node(Self.redis)
+            for node in [nodes[0], started] {
+                #expect(try await isLost(accepted, ahead: 30, tag: tag, on: watch(node).secondClaims))
+            }
+            for node in nodes + [started] { await node.close() }
+        }
+
+        @Test func `a row that names no store names this node's store`() async throws {
+            let running = try await node()
+            try server.sql("UPDATE claim_keeper SET place = NULL; UPDATE claim_nodes SET number = 0", in: url)
+            #expect(try await notices(running))
+            #expect(try await running.namedKeeper().place == .postgresql)
+            await running.close()
+        }
+
+        @Test func `a node names three ids, and then only refuses`() async throws {
+            let running = try await node()
+            for _ in 0..<3 {
+                try server.sql("UPDATE claim_nodes SET number = 0", in: url)
+                #expect(try await notices(running))
+            }
+            try server.sql("UPDATE claim_nodes SET number = 0", in: url)
+            let last = try id()
+            #expect(try await !watch(running).read())
+            #expect(try id() == last)
+            #expect(try await isRefused(sampleClaim(device), on: running.replay))
+            await running.close()
         }
 
         @Test func `while the claims' history has no new id, no reading is recorded`() async throws {
@@ -188,18 +227,19 @@ extension AgainstPostgreSQL {
             await running.close()
         }
 
-        @Test func `the row of a node that stopped stays for a day`() async throws {
-            let stopped = [try await node(), try await node()]
-            for (node, age) in zip(stopped, [86_300, 86_500]) {
+        @Test func `the row of a node that stopped stays for 30 days`() async throws {
+            let nodes = [try await node(), try await node(), try await node()]
+            let month = 30 * 86_400
+            for (node, age) in zip(nodes, [month - 100, month + 100, month + 100]) {
                 let id = node.database.readings.node.text
                 try server.sql("UPDATE claim_nodes SET read_at = read_at - \(age) WHERE node = '\(id)'::uuid", in: url)
-                await node.close()
             }
+            // The last one still runs.
+            #expect(try await watch(nodes[2]).read())
             let started = try await node()
-            #expect(try server.sql("SELECT count(*) FROM claim_nodes", in: url) == "2")
-            #expect(try row("number", of: stopped[0]) != "")
-            #expect(try row("number", of: stopped[1]) == "")
-            await started.close()
+            let isThere = try nodes.map { try row("number", of: $0) != "" }
+            #expect(isThere == [true, false, true])
+            for node in nodes + [started] { await node.close() }
         }
     }
 }

@@ -81,6 +81,10 @@ package import AuthContract
 /// after the first node read the id under a server start that the row does not record. When they are over, every second claim
 /// that was made before the start is dated in the past.
 ///
+/// A database that gets its name back breaks both steps without a start of the server. Each node knows the number of its last reading of
+/// the row. If PostgreSQL has a lower one, it gives no unclaimed end, and the node names a new id and makes PostgreSQL record a loss
+/// of its own.
+///
 /// An operator can put a promoted replica aside and go back to the old primary. The old primary lacks the second claims that the
 /// replica got, which breaks step 4 too. The operator must name the same store again (`keeper set`), and then there is no unclaimed
 /// end for `settling` seconds. In addition, nodes leave an old primary within seconds and stop renewing the lease there. So if

@@ -138,6 +138,10 @@ struct KeeperTable: Sendable {
                 // This must run before the row changes, because it reads the previous keeper from the row.
                 _ = try connection.rows("SELECT keep_claims_here($1, $2)", [.text(new), .integer(unclaimedEnd)])
             }
+            if wentBack {
+                // The next call that makes claims here records a loss. While a Redis is the keeper, the new id alone would not show it.
+                _ = try connection.rows("UPDATE claim_history SET identity = ''")
+            }
             // Set `ruled_id` too. Otherwise a trigger treats this change as one by a node of a version without second claims.
             _ = try connection.change(
                 """

@@ -16,6 +16,8 @@ final class KeeperWatch: ClaimKeeper {
         var replaced: String?
         /// Whether PostgreSQL's data had gone back to an earlier state at the last reading.
         var wentBack = false
+        /// When this node named ids because the data had gone back.
+        var namings: [ContinuousClock.Instant] = []
         /// The latest renewal that this node saw, and when it first saw it.
         var lastRenewal: (at: UnixTime, since: ContinuousClock.Instant)?
         var logged: String?
@@ -24,6 +26,9 @@ final class KeeperWatch: ClaimKeeper {
 
     private static let interval: Duration = .seconds(1)
     private static let retryInterval: Duration = .milliseconds(200)
+    /// How many ids a node names in `SecondClaim.settling` seconds because the data went back. If it finds two servers in turn, each
+    /// seems to have gone back, and without this limit it would record losses for all nodes without end.
+    private static let maximumNamings = 3
 
     private let table: KeeperTable
     private let place: ClaimPlace
@@ -81,8 +86,8 @@ final class KeeperWatch: ClaimKeeper {
     }
 
     func isCurrent(_ id: ClaimHistoryID) async throws(StoreError) -> Bool {
-        let keeper = try await table.read().keeper
-        return keeper.id == id.text && keeper.place == place
+        let reading = try await table.read()
+        return reading.keeper.id == id.text && reading.keeper.place == place && !reading.wentBack
     }
 
     func unclaimedEnd(of id: ClaimHistoryID) async throws(StoreError) -> Int64? {
@@ -106,12 +111,8 @@ final class KeeperWatch: ClaimKeeper {
             let reading = try await table.read(renewing: place, at: clock.now)
             let keeper = reading.keeper
             note(wentBack: reading.wentBack)
-            if reading.wentBack, let named = keeper.place {
-                // Claims are missing, and the stored identity of the server does not show it. A new id records a loss, also for
-                // nodes that just started, whatever store they use. The next round finds the new id.
-                let new = try await table.name(
-                    named, ifStill: keeper.id, settling: true, actor: "service", at: clock.now)
-                if new != nil { noteNewID(of: named) }
+            if reading.wentBack {
+                try await recordLoss(keeper)
                 return false
             }
             try requireClock(reading.time)
@@ -152,6 +153,28 @@ final class KeeperWatch: ClaimKeeper {
             refuse(StoreError(error.code, "which store keeps the claims is not known: \(error.reason)"), because: error)
             return false
         }
+    }
+
+    /// Names the store in the row again, because PostgreSQL's data went back and claims are missing. The stored identity of the server
+    /// does not show it. The new id records a loss also for nodes that just started, whatever store they use.
+    private func recordLoss(_ keeper: NamedKeeper) async throws(StoreError) {
+        let named = keeper.place ?? place
+        let mayName = state.withLock { state in
+            state.namings.removeAll { $0 + .seconds(SecondClaim.settling) < .now }
+            return state.namings.count < Self.maximumNamings
+        }
+        guard mayName else {
+            throw StoreError(
+                .unavailable,
+                "PostgreSQL went back to an earlier state again and again: check whether two servers answer at its address"
+            )
+        }
+        guard try await table.name(named, ifStill: keeper.id, settling: true, actor: "service", at: clock.now) != nil
+        else {
+            return
+        }
+        state.withLock { $0.namings.append(.now) }
+        noteNewID(of: named)
     }
 
     private func note(wentBack: Bool) {

@@ -55,7 +55,7 @@ extension Schema {
     /// The SQLSTATE of `require_claim_node`.
     static let wentBackState = "SA001"
 
-    /// How long, in seconds, the row of a node that reads no more stays. A node that cannot reach PostgreSQL for longer must treat
+    /// How long, in seconds, the row of a node that reads no more stays: 30 days. A node that cannot reach PostgreSQL for longer treats
     /// the claims as lost.
-    private static let claimNodeLife = 86_400
+    private static let claimNodeLife = 30 * 86_400
 }
