@@ -118,9 +118,11 @@ class Wire:
 
     def forward(self, gateway, service):
         try:
+            # A gateway may keep several connections from before the state changed.
             while (data := gateway.recv(65536)) and self.state != "cut":
-                self.asked += data.count(b" HTTP/1.1\r\n")
-                service.sendall(data)
+                if self.state != "silent":
+                    self.asked += data.count(b" HTTP/1.1\r\n")
+                    service.sendall(data)
             service.shutdown(socket.SHUT_RDWR)
         except OSError:
             pass
