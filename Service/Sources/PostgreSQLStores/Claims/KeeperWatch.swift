@@ -164,15 +164,15 @@ final class KeeperWatch: ClaimKeeper {
             return state.namings.count < Self.maximumNamings
         }
         guard mayName else {
-            throw StoreError(
+            let trouble = StoreError(
                 .unavailable,
                 "PostgreSQL went back to an earlier state again and again: check whether two servers answer at its address"
             )
+            return refuse(trouble, because: trouble)
         }
-        guard try await table.name(named, ifStill: keeper.id, settling: true, actor: "service", at: clock.now) != nil
-        else {
-            return
-        }
+        let new = try await table.name(
+            named, ifStill: keeper.id, settling: true, actor: "service", at: clock.now)
+        guard new != nil else { return }
         state.withLock { $0.namings.append(.now) }
         noteNewID(of: named)
     }
