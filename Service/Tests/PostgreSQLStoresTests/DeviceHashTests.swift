@@ -32,7 +32,7 @@ extension AgainstPostgreSQL {
                 DROP FUNCTION is_promoted, renew_claims(bigint, bigint, uuid[], bigint);
                 ALTER TABLE claim_history DROP COLUMN judged_at;
                 DROP TABLE claim_nodes;
-                DROP FUNCTION note_claim_node, require_claim_node, read_keeper_for_node;
+                DROP FUNCTION note_claim_node, claims_went_back, require_claim_node, read_keeper_for_node;
                 DELETE FROM synheart_auth_schema WHERE version >= 13
                 """, in: url)
             #expect(try await PostgreSQLStores.migrate(url))

@@ -53,7 +53,10 @@ final class KeeperReadings: Sendable {
 
     /// Whether the server's data is of an earlier state than this node has read there: its number for this node is too low.
     func areAhead(of connection: isolated Connection) throws(StoreError) -> Bool {
-        let row = try connection.row("SELECT number FROM claim_nodes WHERE node = $1::uuid", [.text(node.text)])
-        return try row?.integer("number") ?? 0 < least(on: connection.place)
+        let row = try connection.row(
+            "SELECT claims_went_back($1::uuid, $2) AS is_back",
+            [.text(node.text), .integer(least(on: connection.place))])
+        guard let row else { throw StoreError(.unreadable, "PostgreSQL does not say whether it went back") }
+        return try row.bool("is_back")
     }
 }

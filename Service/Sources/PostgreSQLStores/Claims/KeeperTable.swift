@@ -71,7 +71,7 @@ struct KeeperTable: Sendable {
             let (number, least) = (readings.begin(), readings.least(on: connection.place))
             let row = try connection.row(
                 """
-                SELECT named, kept_in, renewed, present, marked, earlier
+                SELECT named, kept_in, renewed, present, marked, is_back
                 FROM read_keeper_for_node($1, $2, $3, $4::uuid, $5, $6)
                 """,
                 [
@@ -83,7 +83,7 @@ struct KeeperTable: Sendable {
             let keeper = NamedKeeper(
                 id: try row.text("named"), place: try row.optionalText("kept_in").map { ClaimPlace($0) },
                 renewedAt: try row.optionalInteger("renewed").map { UnixTime($0) })
-            let wentBack = try row.optionalInteger("earlier") ?? 0 < least
+            let wentBack = try row.bool("is_back")
             if place != nil, !wentBack { readings.acknowledge(number, by: connection.place) }
             return KeeperReading(
                 keeper: keeper, primary: connection.place, time: UnixTime(try row.integer("present")),

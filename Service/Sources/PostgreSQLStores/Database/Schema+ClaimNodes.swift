@@ -18,32 +18,37 @@ extension Schema {
             ON CONFLICT (node) DO UPDATE SET number = greatest(known.number, excluded.number), read_at = excluded.read_at
         $$
         """,
+        // Whether the data went back: a reading that the server acknowledged is missing. `lowest` is the number of the last one; 0: none.
+        """
+        CREATE FUNCTION claims_went_back(asker uuid, lowest bigint) RETURNS boolean LANGUAGE sql STABLE AS $$
+          SELECT lowest > 0 AND NOT EXISTS (SELECT 1 FROM claim_nodes WHERE node = asker AND number >= lowest)
+        $$
+        """,
         // Begins a transaction that makes claims. If the data went back, the transaction fails, so it leaves no claim and no tag.
         """
         CREATE FUNCTION require_claim_node(asker uuid, lowest bigint) RETURNS void LANGUAGE plpgsql AS $$
         BEGIN
-          IF lowest > 0 AND NOT EXISTS (SELECT 1 FROM claim_nodes WHERE node = asker AND number >= lowest) THEN
+          IF claims_went_back(asker, lowest) THEN
             RAISE EXCEPTION 'it went back to an earlier state, and may have lost claims' USING ERRCODE = '\(wentBackState)';
           END IF;
         END $$
         """,
-        // Reads the keeper's row for a node, renews the lease, and records the reading. `earlier` is the number of the node's
-        // last reading; null: there is none. If it is below `lowest`, the data went back. Then nothing is recorded until the
-        // claims' history has a new id, so that the node makes no claims before.
+        // Reads the keeper's row for a node, renews the lease, and records the reading. If the data went back, nothing is recorded
+        // until the claims' history has a new id, so that the node makes no claims before.
         """
         CREATE FUNCTION read_keeper_for_node(
           mine text, reading bigint, tolerance bigint, asker uuid, turn bigint, lowest bigint,
-          OUT named text, OUT kept_in text, OUT renewed bigint, OUT present bigint, OUT marked bigint, OUT earlier bigint
+          OUT named text, OUT kept_in text, OUT renewed bigint, OUT present bigint, OUT marked bigint, OUT is_back boolean
         ) LANGUAGE plpgsql AS $$
         BEGIN
           SELECT kept.named, kept.kept_in, kept.renewed, kept.present, kept.marked
             INTO named, kept_in, renewed, present, marked FROM read_claim_history_id(mine, reading, tolerance) AS kept;
-          SELECT number INTO earlier FROM claim_nodes WHERE node = asker;
-          IF mine IS NOT NULL AND coalesce(earlier, 0) >= lowest THEN
+          is_back := claims_went_back(asker, lowest);
+          IF mine IS NOT NULL AND NOT is_back THEN
             -- The commit need not wait for a replica: a promoted one is on a new timeline.
             PERFORM set_config('synchronous_commit', 'local', TRUE);
             PERFORM note_claim_node(asker, turn);
-            IF earlier IS NULL AND abs(reading - present) <= tolerance THEN
+            IF lowest = 0 AND abs(reading - present) <= tolerance THEN
               -- The rows of nodes that stopped.
               DELETE FROM claim_nodes WHERE read_at < present - \(claimNodeLife);
             END IF;

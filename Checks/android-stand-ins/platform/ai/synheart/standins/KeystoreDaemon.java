@@ -284,7 +284,7 @@ public final class KeystoreDaemon {
         } catch (GeneralSecurityException error) {
             throw failure(UNKNOWN_ERROR);
         } finally {
-            // Since Android 12, a failure also deletes the key that the new one would have replaced.
+            // Since Android 12, a failure also deletes the key that the new one would have replaced. Here it does so in every version.
             if (!isMade) lose(spec.getKeystoreAlias());
         }
     }

@@ -5,9 +5,11 @@ import java.net.InetAddress
 import java.net.InetSocketAddress
 import java.util.concurrent.CopyOnWriteArrayList
 import kotlin.time.Duration.Companion.milliseconds
+import kotlin.time.Duration.Companion.seconds
+import kotlinx.coroutines.CompletableDeferred
 import kotlinx.coroutines.async
+import kotlinx.coroutines.awaitCancellation
 import kotlinx.coroutines.coroutineScope
-import kotlinx.coroutines.delay
 import org.junit.Assert.assertEquals
 import org.junit.Assert.assertFalse
 import org.junit.Assert.assertNotEquals
@@ -240,17 +242,23 @@ class SendTest {
     @Test
     fun `the deadline bounds the whole call`() = World.run {
         register()
-        phone.sleeper.onDeadline = { delay(it) }
-        at(World.STATUS) { kotlinx.coroutines.awaitCancellation() }
-        expect<SynheartAuthException.NetworkError>(Recovery.RETRY) {
-            client.send(appId, HttpRequest("GET", statusUrl, deadline = 200.milliseconds))
+        // The deadline passes once the service has the request and does not answer.
+        suspend fun expectDeadline() {
+            val isSent = CompletableDeferred<Unit>()
+            phone.sleeper.onDeadline = { isSent.await() }
+            at(World.STATUS) {
+                isSent.complete(Unit)
+                awaitCancellation()
+            }
+            expect<SynheartAuthException.NetworkError>(Recovery.RETRY) {
+                client.send(appId, HttpRequest("GET", statusUrl, deadline = 10.seconds))
+            }
         }
+        expectDeadline()
         // A recovery that the call began must not send the request again.
         answer(World.STATUS, refusal(409, "NONCE_REPLAY"))
-        at(World.STATUS) { kotlinx.coroutines.awaitCancellation() }
-        expect<SynheartAuthException.NetworkError>(Recovery.RETRY) {
-            client.send(appId, HttpRequest("GET", statusUrl, deadline = 300.milliseconds))
-        }
+        expectDeadline()
+        phone.sleeper.onDeadline = { awaitCancellation() }
         expectWorking()
     }
 

@@ -41,9 +41,9 @@ internal class BoundedCalls(name: String, private val limitMillis: Long) {
             synchronized(this) {
                 isAbandoned = isRunning
                 if (isAbandoned) hanging.incrementAndGet()
+                // A thread may have taken the call from the queue. If `run` has not begun, it finds the call cancelled.
+                cancel(false)
             }
-            // A call that has not begun will never begin.
-            cancel(false)
         }
     }
 
