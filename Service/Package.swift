@@ -1,9 +1,9 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// The programs that an operator runs, based on the libraries of the parent package. Each target with its tests is called a
-// room. A room depends only on rooms above it in CONTRIBUTING.md's list. CI sets SYNHEART_AUTH_STRICT so that warnings are
-// errors there and a newer compiler does not break a user's build.
+// The programs that an operator runs, based on the libraries of the parent package. Each target with its tests is
+// called a room. A room depends only on rooms above it in CONTRIBUTING.md's list. CI sets SYNHEART_AUTH_STRICT, which
+// makes warnings errors. Other builds do not set it, so that a newer compiler does not break a user's build.
 let strict = Context.environment["SYNHEART_AUTH_STRICT"] != nil
 
 let settings: [SwiftSetting] =

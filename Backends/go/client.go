@@ -91,7 +91,7 @@ func (c *client) exchange(ctx context.Context, method, address string, header ht
 	return &answer{response.StatusCode, response.Header, found}, nil
 }
 
-// retryAfter is the seconds of Retry-After, at most 300, and -1 where it is absent or no number.
+// retryAfter is the value of the Retry-After header in seconds, at most 300. It is -1 if the header is absent or not a number.
 func (a *answer) retryAfter() int {
 	text := a.header.Get("Retry-After")
 	if !digits.MatchString(text) {

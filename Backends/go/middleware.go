@@ -42,7 +42,7 @@ func (v *Verifier) Middleware(next http.Handler) http.Handler {
 		}
 		found, refusal := v.verify(w, r, lines)
 		if found == nil && refusal == nil {
-			// The client broke off: it does not wait for an answer.
+			// The client disconnected, so it does not wait for an answer.
 			panic(http.ErrAbortHandler)
 		}
 		if refusal != nil {

@@ -32,10 +32,10 @@ const (
 
 var maxAge = regexp.MustCompile(`(?:^|[\s,])max-age=([0-9]{1,9})(?:$|[\s,])`)
 
-// ErrTokenRefused is wrapped by every error about the token itself: answer 401.
+// ErrTokenRefused is wrapped by every error about the token itself. Answer such a request with status 401.
 var ErrTokenRefused = errors.New("synheartauth: the token is refused")
 
-// ErrKeysUnavailable says that the published keys cannot be read now: answer 503.
+// ErrKeysUnavailable says that the published keys cannot be read now. Answer the request with status 503.
 var ErrKeysUnavailable = errors.New("synheartauth: the auth service's keys could not be read")
 
 // TokenOptions configures a TokenVerifier.
@@ -50,7 +50,7 @@ type TokenOptions struct {
 	TokenType string
 	// The channels that are accepted. production alone if it is nil.
 	Channels []string
-	// How much the clocks may differ, at most a minute. 5 s if it is nil.
+	// How much the clocks of the service and of this backend may differ, at most a minute. 5 s if it is nil.
 	Leeway *time.Duration
 	// The time limit for reading the keys. 2 s if it is 0.
 	Timeout      time.Duration
@@ -219,7 +219,8 @@ type keySet struct {
 	readAt, askedAt time.Duration
 	failed          bool
 	life            time.Duration
-	// Closed when the running read of the keys ends; nil if none runs. One reader at a time: others would fetch the same keys.
+	// Closed when the running read of the keys ends; nil if no read is running. Only one read runs at a time, because a
+	// second one would fetch the same keys.
 	reading chan struct{}
 }
 
@@ -296,7 +297,7 @@ func (k *keySet) read(now time.Duration) {
 	k.keys, k.hasRead, k.readAt, k.failed = keys, true, now, false
 }
 
-// keysOf is the keys that can sign tokens, nil if body is no valid key set. Keys of other types are skipped.
+// keysOf returns the public keys that can verify tokens, by kid, or nil if body is no valid key set. It skips keys of other types.
 func keysOf(body []byte) map[string]*ecdsa.PublicKey {
 	var set map[string]json.RawMessage
 	var listed []map[string]json.RawMessage
@@ -329,7 +330,7 @@ func keysOf(body []byte) map[string]*ecdsa.PublicKey {
 	return keys
 }
 
-// decode is strict base64url: no padding, no other characters, no text that an encoder would not write.
+// decode decodes base64url strictly. It refuses padding, other characters, and text that differs from an encoder's output.
 func decode(text string) ([]byte, bool) {
 	data, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	return data, err == nil && base64.RawURLEncoding.EncodeToString(data) == text

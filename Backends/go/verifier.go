@@ -44,7 +44,7 @@ type Options struct {
 	BodyLimit int64
 	// The time limit of each attempt. 2 s if it is 0.
 	Timeout time.Duration
-	// The most attempts to ask the service about one request. 3 if it is 0.
+	// The maximum number of attempts to ask the service about one request. 3 if it is 0.
 	Attempts int
 	// Allows plain http to a service that is not on loopback.
 	InsecureHTTP bool
@@ -58,7 +58,7 @@ func (o Options) String() string { return fmt.Sprintf("synheartauth.Options{Serv
 // GoString hides the credential from %#v.
 func (o Options) GoString() string { return o.String() }
 
-// Assurance says what was proven about app and key at registration.
+// Assurance says what was proven about the app and the device's key at registration.
 type Assurance struct {
 	App    string   `json:"app"`
 	Key    string   `json:"key"`
@@ -102,7 +102,7 @@ type Incoming struct {
 	Peer string
 }
 
-// Verifier asks one service. Make one for each process and share it.
+// Verifier verifies requests by asking one auth service. Make one for each process and share it.
 type Verifier struct {
 	client            *client
 	url               string
@@ -162,7 +162,7 @@ func NewVerifier(options Options) (*Verifier, error) {
 		return nil, fmt.Errorf("synheartauth: expected an origin without a path, found %q", options.Service)
 	}
 	v.client, v.url = made, parsed.Scheme+"://"+parsed.Host+"/auth/v1/verify"
-	// A function, so that no print of a Verifier shows the credential.
+	// The header is made by a function, because printing a Verifier would show a credential in one of its fields.
 	v.header = func() http.Header {
 		return http.Header{"Authorization": {"Bearer " + options.Credential}, "Content-Type": {"application/json"}}
 	}
@@ -362,7 +362,8 @@ func isReserved(name string) bool {
 	return strings.HasPrefix(name, "x-synheart-verified-") || name == "x-synheart-identity"
 }
 
-// isFramed tells whether the headers name no length, or the body's length once. Ambiguous framing allows request smuggling.
+// isFramed tells whether the headers frame the body unambiguously. If there is a Content-Length, it must occur once,
+// be the body's length, and have no Transfer-Encoding beside it. Ambiguous framing allows request smuggling.
 func isFramed(request Incoming) bool {
 	lengths := request.Header.Values("Content-Length")
 	if len(lengths) == 0 {

@@ -53,7 +53,7 @@ def measure(options):
     with Processes() as processes:
         service = Service(processes, options.service, options.traffic)
         rates = {}
-        # The first label of the Host header, 127.0.0.1, chooses the instance 127.
+        # The requests have the Host header 127.0.0.1. Its first label, 127, chooses the instance.
         instance = {"origin": "http://api.example.com"}
         start = json.dumps({"service": service.url, "credential": service.credentials["whole"], "quick_timeout": 1,
                             "instances": {"127": instance, "twice": instance}})

@@ -19,7 +19,8 @@ import figures
 HERE = pathlib.Path(__file__).resolve().parent
 STATUS, VERIFY = "GET /auth/v1/device/status, signed", "POST /auth/v1/verify, signed request in it"
 RATES = [("requests/s", "rate"), ("p50", "p50"), ("p99", "p99")]
-# The tables of README.md: the section of figures.json, the heading of the first column, and heading and figure of the others.
+# For each table of README.md: the section of figures.json, the heading of the first column, and for each further
+# column its heading and its figure.
 TABLES = {
     "verification": ("what", [("per second", "rate"), ("ratio to R", "ratio"), ("allocations", "allocations")]),
     "http-sqlite": ("what", [*RATES, ("of the bare handler", "ratio")]),
@@ -31,8 +32,8 @@ TABLES = {
                                   ("of the service", "service us")]),
     "backends": ("caller", [*RATES, ("of wrk", "ratio"), ("its own processor time", "backend us")]),
 }
-# For each chart: file, title, the meaning of the line or the shades, the figures of a bar, its unit, and the bars. A bar has label,
-# section and row. A label without them is a heading.
+# For each chart: its file, its title, the meaning of the line or of the shades, the figures that a bar shows, their unit, and the bars. A
+# bar has a label, and a section and a row of figures.json. An entry with only a label is a heading.
 CHARTS = [
     ("verification", "What verification costs, in process", "1 = openssl's P-256 verifications on the same core", ["ratio"], "", [
         ("signed request, one core", "verification", "signed request, scheme 1, one after another"),

@@ -8,8 +8,8 @@ import time
 
 from load import HERE, Processes, Service, ready, wrk
 
-# The mangled name of a function of the service: module and type, each after its length. The modules of JSON and of bytes are left
-# out, because their time belongs to their callers.
+# Matches the mangled name of a function of the service: its module and its type, each with its length in front. The
+# modules of JSON and of bytes do not match, because their time belongs to their callers.
 OURS = re.compile(r"^\$s(?:\d+\w*?Stores|10AuthServer|11AuthService|20AttestationProviders|12Verification|\d+synheart\w*?)(\d+[A-Z]\w*)")
 # For each part, a pattern of the mangled names of its types.
 PARTS = [(name, re.compile(pattern)) for name, pattern in [

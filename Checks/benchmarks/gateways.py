@@ -95,8 +95,8 @@ class Bench:
     def take(self, name, asks, connections):
         """Measures one turn of a gateway. Returns its figures, and the processor time of each request in us."""
         seconds, key = self.options.seconds, (name, asks, connections)
-        # When no requests are left, wrk repeats the last one. The service refuses the copy. A gateway that does not ask the
-        # service forwards it.
+        # When no requests are left, wrk repeats the last one. The service refuses such a copy, so a gateway that asks the service needs a
+        # new request each time. A gateway that does not ask the service forwards copies, so 100 requests are enough.
         count = int(2 * seconds * (self.most.get(key, 4000 if connections == 1 else 12000))) if asks else 100
         traffic = self.service.sign(2 * count if connections == 1 else count)
         with self.way(name, asks) as (url, process):

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Tests a release build of the shared library in DIRECTORY: Checks/c-interface/release.sh DIRECTORY. Programs link against the SDK's
-# and the runtime's functions. Synheart Core's runtime works with a host's keys, because a release build has no software keys.
+# Tests a release build of the shared library: Checks/c-interface/release.sh DIRECTORY, where DIRECTORY has the
+# library. Links programs against the functions of the SDK and of the runtime's interface. Then runtime.c, which acts
+# like Synheart Core's runtime, runs with a host's keys, because a release build has no software keys.
 set -eu
 cd "$(dirname "$0")/../.."
 work=$(mktemp -d)

@@ -1,8 +1,9 @@
 #!/bin/sh
-# Runs every function of the C interface (life.c) under a tool that watches memory; an error or a leak fails.
+# Runs every function of the C interface (life.c) under a tool that watches memory. Fails if the tool finds an error
+# or a leak.
 #
-#     Checks/c-interface/sanitize.sh valgrind [DIRECTORY]     with the library in DIRECTORY; none: built here
-#     Checks/c-interface/sanitize.sh address                  AddressSanitizer, LeakSanitizer with it; builds into .build-asan
+#     Checks/c-interface/sanitize.sh valgrind [DIRECTORY]     with the library in DIRECTORY, or builds one
+#     Checks/c-interface/sanitize.sh address                  Address- and LeakSanitizer; builds into .build-asan
 set -eu
 cd "$(dirname "$0")/../.."
 tool=$1

@@ -73,7 +73,7 @@ class StandInService(http.server.BaseHTTPRequestHandler):
 
 
 class Server(http.server.ThreadingHTTPServer):
-    # Each request comes on a connection of its own, and by default only five may wait.
+    # The size of the listen queue. Each request opens its own connection, and the default size is only five.
     request_queue_size = 128
 
 

@@ -348,7 +348,8 @@ class HostFace(unittest.TestCase):
         self.assertEqual((status, answer["status"], body), (0, 200, b""))
         nonces = [r[2]["X-Synheart-Nonce"] for r in StandInService.received if r[1] == "/v1/replay/once"]
         self.assertEqual(len(set(nonces)), 2)
-        # The service accepted a copy of the POST, so the SDK must not send it again: that could have a second effect.
+        # NONCE_REPLAY means that the service has already accepted a copy of the POST. So the SDK must not send the POST
+        # again, because that could have a second effect.
         status, error, _ = self.send("send", method=b"POST", url=self.url + b"/v1/replay/write", body=b"x", body_length=1)
         self.assertEqual((status, error["code"], error["may_have_happened"]), (12, "NONCE_REPLAY", True))
         self.assertEqual(len([r for r in StandInService.received if r[1] == "/v1/replay/write"]), 1)

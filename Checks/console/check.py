@@ -293,7 +293,7 @@ class Check:
         found = {role: walk(visitor) for role, visitor in visitors.items()}
         # Check the links of all roles before any form, because forms remove things that links of other roles need.
         faults = {role: [*self.links(visitor, found[role], found["admin"])] for role, visitor in visitors.items()}
-        # The most powerful role comes last: others could not open what an administrator erased.
+        # The role admin comes last, because its forms erase data that the forms of other roles still need.
         for role, visitor in sorted(visitors.items(), key=lambda item: item[0] == "admin"):
             self.report.check(f"the role {role}", faults[role] + [*self.sent(visitor, found[role])])
 

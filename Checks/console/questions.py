@@ -11,7 +11,8 @@ from scene import APP, PILOT
 
 MOST = 3
 COUNT = 10
-# Finds the first link or button whose text matches `pattern`, in a table row or list item with the text `beside`. `acts`: clicks it.
+# Finds the first link or button whose text matches `pattern`, in a table row or list item that contains the text
+# `beside`. If `acts` is true, clicks it.
 CLICK = r"""(pattern, beside, acts) => {
   const words = (element) => element.textContent.trim().replace(/\s+/g, " ");
   const found = [...document.querySelectorAll("a[href], button")].find((element) => element.checkVisibility({ visibilityProperty: true })
@@ -41,7 +42,7 @@ class Click(typing.NamedTuple):
     """A link or a button by its text, in which `…` stands for anything."""
 
     text: str
-    # A text in the same row, or in the same item of a list.
+    # Text that the table row or list item of the link or button must contain.
     beside: str = ""
     # How the table in Console.md names this click. If empty, the table has `text` and `beside`.
     called: str = ""

@@ -24,8 +24,8 @@ from third_client import Backend, Client, Operator  # noqa: E402
 QUEUE, QUIET, PILOT = "com.example.queue", "com.example.quiet", "com.example.pilot"
 # Fields whose values must be shown on some page, as text.
 SEEN = {"admin", "app", "reason", "version"}
-# Counts for the whole time that the service keeps them, more by day than at night. A third app version has counts only in the last
-# third of that time. One app has a fourth version since yesterday. All requests of that version are refused.
+# Verdict counts for the whole time that the service keeps them, higher by day than at night. A third app version has counts only in the
+# last third of that time. One app has a fourth version since yesterday, and all requests of that version are refused.
 HISTORY = """
     WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 2880),
     steps(step, count) AS (VALUES (60, 2880), (300, 576), (900, 192), (3600, 2160), (21600, 360), (86400, 90)),

@@ -116,7 +116,8 @@ def pattern(path):
     return re.sub(r"(?<=/)(?=[\w-]*\d)[\w-]{8,}(?=/|$)", "{id}", path)
 
 
-# Pages that a form opens, because the audit log records each view. The walk continues with the links of the answer.
+# Pages that open only by sending a form, because the audit log records each view. `walk` sends the form and follows
+# the links of the answer.
 OPENED = {"/console/refusals/{app}/{id}"}
 
 

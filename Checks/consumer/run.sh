@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Checks that an app that depends on the libraries by URL resolves at most four packages, also together with Yams 5, which the
-# service's own dependencies exclude. The samples of the SDK's pages must compile with the product SynheartAuth alone, and the code of an
-# app's tests with SynheartAuthTestSupport alone. The URL is that of this clone, so the check uses the last commit and not the changes
-# since.
+# Checks an app that depends on this package by URL. The app must resolve at most four packages. It must also resolve
+# together with Yams 5, which the service's own dependencies exclude. The code samples of the SDK's pages must compile
+# with the product SynheartAuth alone, and the code of an app's tests with SynheartAuthTestSupport alone. The URL is
+# that of this clone, so the check uses the last commit without uncommitted changes.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 app=$(mktemp -d)

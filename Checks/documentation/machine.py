@@ -19,7 +19,7 @@ ROOT = HERE.parents[1]
 MACHINES = HERE / "machines"
 DOCC = ROOT / "Service/Sources/AuthServer/AuthServer.docc"
 FAKETIME = f"/usr/lib/{platform.machine()}-linux-gnu/faketime/libfaketimeMT.so.1"
-# The beginnings of the machine's paths in a text.
+# Matches the first folders of an absolute path on the simulated machine, wherever a text has such a path.
 PATHS = re.compile(r"(?<![\w./…-])/(etc/(?:synheart-auth|credstore|bash_completion\.d)|var|media|backup)(?=/|\b)")
 FOLDERS = [
     "etc/synheart-auth", "etc/credstore", "etc/bash_completion.d", "backup", "var/lib/synheart-auth", "var/lib/redis", "var/backups",

@@ -49,11 +49,11 @@ ALERTS_NOT_RUN = {
     "psql": "it needs a PostgreSQL of one's own", "timedatectl": "it is the machine's", "systemctl show": "it is systemd's",
     "journalctl --disk-usage": "it is systemd's", "curl -sI https:": "Google answers it",
 }
-# Words that begin a command. A block that begins with one must say `sh` or `console`.
+# Words that begin a command. A code block that begins with one of them must have the language `sh` or `console`.
 COMMANDS = r"(?:synheart-auth|auth|sudo|curl|systemctl|systemd-run|journalctl|openssl|psql|redis-cli|jq|export|printf|apt|kill|\w+=\$\()\b"
 PORTS = ("8080", "9464", "8000", "6379")
-# Values that differ between runs: a pattern for the page, and a pattern for the output. None: the output may have any value of the
-# page's pattern, but has the same value wherever the page repeats one.
+# Values that differ between runs: a pattern for the page, and a pattern for the output. If the second is None, the output may have any
+# value that matches the page's pattern. But where the page repeats a value, the output must repeat its value too.
 VALUES = [
     (r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", None),
     (r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z", r"[0-9-]{10}T[0-9:]{8}Z"),

@@ -103,7 +103,7 @@ class World:
             record = {"app_id": app, "build_channel": "dev", "development_integrity_allowed": True,
                       "ios": {"app_ids": [f"TEAMID1234.{app}"], **ios}, **more}
             assert self.client.administer("POST", "/apps", record).status == 201
-        # The phones of this app are those of `synheart-auth conformance`.
+        # The app STAGING trusts the simulated phones of `synheart-auth conformance`. Their authority is in this file.
         self.authority = f"{self.folder.name}/authority.pem"
         staging = self.run("apps", "example", "--app", STAGING, "--authority", self.authority).stdout
         assert self.client.administer("POST", "/apps", json.loads(staging)).status == 201
@@ -211,7 +211,7 @@ def forged_headers(world):
     # A gateway removes the headers that Connection names. It must not remove headers that the gateway itself has set.
     named = ("Connection", "close, " + ", ".join(f"X-Synheart-Verified-{name}" for name in IDENTITY))
     world.passed(world.phone.send("GET", "/forged", [*world.sign("GET", "/forged").items(), named]), "/forged")
-    # Other headers of these kinds are removed, or the request is refused.
+    # The gateway removes other headers with the prefixes X-Original-, X-Forwarded- and X-Synheart-Verified-, or refuses the request.
     for name in ("X-Original-URL", "x-original-foo", "X-Forwarded-Prefix", "X-Forwarded-User", "X-Forwarded-Form", "X-Forwarded-P",
                  "X-Forwarded-Protocol", "X-Forwarded-", "X-Synheart-Verified-User", "X-Synheart-Verified-"):
         world.phone.send("GET", "/forged", [*world.sign("GET", "/forged").items(), (name, "evil")])

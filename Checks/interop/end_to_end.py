@@ -207,7 +207,7 @@ def as_verifier(sdk, client, other, credential):
     ]:
         assert not verdict(**changed)["verified"], f"{changed} verifies"
 
-    # The service reads the same request as the other implementation does.
+    # The service accepts the same request that the other implementation accepted.
     answer = expect(client.send("POST", VERIFY, {
         "method": "POST", "scheme": "https", "authority": "api.example.com", "path": "/v1/pay", "query": "a=b&c=%20",
         "headers": list(map(list, headers.items())), "body": base64.b64encode(body).decode()}, credential), 200).json

@@ -58,7 +58,7 @@ class Rules:
                 "interval": "1m",
                 "input_series": [
                     {"series": text(name, labels), "values": " ".join("_" if value is None else f"{value:.17g}" for value in values)}
-                    # A counter that stays 0 has no effect.
+                    # Leaves out counters that stay 0, because they have no effect on the alerts.
                     for (name, labels), values in series.items() if name in self.names and (any(values) or not is_counter(name))],
                 # promtool prints the alerts that it found if they differ from the expected ones, so expect a wrong result.
                 "promql_expr_test": [{

@@ -59,7 +59,8 @@ def become_root(script, arguments):
 
 def settle():
     """Sets the environment of a check."""
-    # The service's user must be able to read files made in the Debian, and the check must be able to read the output of tools.
+    # The umask lets the service's user read files that the check creates in the Debian system. The locale keeps the
+    # output of tools in English, which the check can read.
     os.umask(0o022)
     os.environ["LC_ALL"] = "C.UTF-8"
     # The service refuses unknown variables with its prefix.

@@ -109,7 +109,7 @@ class Servers:
             "SYNHEART_AUTH_STORES_POSTGRESQL": f"postgresql://auth@/auth?host={folder}/postgresql",
             "SYNHEART_AUTH_STORES_REDIS": f"redis://127.0.0.1:{redis}",
             "SYNHEART_AUTH_SERVICE_KEY": base64.b64encode(secrets.token_bytes(32)).decode(),
-            # All devices of the fleet have one address, and they rotate more often than phones do.
+            # These limits are high, because all devices of the fleet have one address and rotate their keys more often than phones do.
             "SYNHEART_AUTH_PROTECTION_ENROLMENT_BURST": "1000000", "SYNHEART_AUTH_PROTECTION_ENROLMENT_PER_MINUTE": "1000000",
             "SYNHEART_AUTH_PROTECTION_ROTATION_BURST": "10000"}
         self.drain = {"SYNHEART_AUTH_DRAIN_SECONDS": str(options.drain)}

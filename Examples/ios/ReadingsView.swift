@@ -16,7 +16,7 @@ struct ReadingsView: View {
                     try await client.start()
                     text = try await client.latest()
                 } catch is CancellationError {
-                    // The view is gone.
+                    // SwiftUI cancelled the task because the view disappeared. There is nothing to show.
                 } catch let error as SynheartAuthError where error.isRetryable {
                     text = "No connection. Open this page again."
                 } catch {

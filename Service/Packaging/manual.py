@@ -91,7 +91,7 @@ def arguments(command: dict) -> list[str]:
             text = " ".join(part for part in (argument.get("abstract"), argument.get("discussion")) if part)
             if argument.get("defaultValue"):
                 text += f" Default: {argument['defaultValue']}."
-            # A tagged paragraph needs text.
+            # The paragraph of a `.TP` macro must not be empty, so write the invisible character `\&` if there is no text.
             output.append(escaped(" ".join(text.split())) or "\\&")
     return output
 
@@ -156,7 +156,8 @@ def main() -> int:
         (folder / "man" / f"{name}.1").write_text(text, encoding="utf-8")
     for shell, name in (("bash", NAME), ("zsh", f"_{NAME}"), ("fish", f"{NAME}.fish")):
         script = told("--generate-completion-script", shell)
-        # A shell reads a completion file and does not run it, so bash's first line is of no use. zsh needs its own, `#compdef`.
+        # A shell loads a completion file and does not execute it, so the line `#!/bin/bash` is of no use. zsh's first line,
+        # `#compdef`, must stay.
         (folder / "completions" / name).write_text(script.removeprefix("#!/bin/bash\n"), encoding="utf-8")
     return 0
 

@@ -2,7 +2,7 @@
 ///
 /// Two errors are equal when their codes are; `reason` is for logs and may change.
 public struct KeyAttestationError: Error, Sendable {
-    /// The stable reason.
+    /// A stable code that names the reason for a refusal.
     public struct Code: RawRepresentable, Sendable, Hashable, CaseIterable {
         /// The reason as it appears in logs and answers.
         public let rawValue: String
@@ -102,7 +102,7 @@ public struct KeyAttestationError: Error, Sendable {
         ]
     }
 
-    /// The stable reason.
+    /// The stable code of the reason for the refusal.
     public let code: Code
     /// The step that failed.
     public let step: Step

@@ -30,13 +30,13 @@ public struct AppAttestError: Error, Sendable {
         public static let certificateExpired = Self(rawValue: "CERTIFICATE_EXPIRED")
         /// The chain does not lead to a pinned root, or a receipt has certificates that are not part of the chain.
         public static let untrustedChain = Self(rawValue: "UNTRUSTED_CHAIN")
-        /// The leaf names another issuer than the intermediate.
+        /// The issuer name in the leaf is not the name of the intermediate.
         public static let issuerMismatch = Self(rawValue: "ISSUER_MISMATCH")
         /// The intermediate has not signed the leaf.
         public static let certificateSignatureInvalid = Self(rawValue: "CERTIFICATE_SIGNATURE_INVALID")
         /// A certificate is signed with an algorithm other than ECDSA with SHA-256 or SHA-384.
         public static let algorithmNotAllowed = Self(rawValue: "ALGORITHM_NOT_ALLOWED")
-        /// An issuer is not a certificate authority, or not one for a chain of this length.
+        /// An issuer is not a certificate authority, or its path length constraint does not allow this chain.
         public static let issuerNotAuthority = Self(rawValue: "ISSUER_NOT_AUTHORITY")
         /// The leaf is a certificate authority.
         public static let leafIsAuthority = Self(rawValue: "LEAF_IS_AUTHORITY")
@@ -160,8 +160,8 @@ public struct AppAttestError: Error, Sendable {
         public static let format = Self(rawValue: "format")
         /// The certificates lead to a pinned root.
         public static let certificateChain = Self(rawValue: "certificate-chain")
-        /// The certificates are valid at the given time. Only an audit without a time lists this step, as unchecked. Errors about
-        /// dates name ``certificateChain``.
+        /// The certificates are valid at the given time. Only an audit without a time lists this step, as unchecked. A
+        /// certificate with invalid dates is refused at the step ``certificateChain`` instead.
         public static let validity = Self(rawValue: "validity")
         /// The leaf certifies the expected nonce.
         public static let nonce = Self(rawValue: "nonce")

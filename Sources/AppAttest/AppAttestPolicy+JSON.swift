@@ -1,7 +1,7 @@
 internal import Foundation
 public import StrictJSON
 
-/// The members of an app record's `ios` object that are policy, and further members for audits.
+/// The JSON form of the policy: members of an app record's `ios` object, and further members for audits.
 extension AppAttestPolicy: JSONPolicy {
     /// Every member. `null` restores the default. The default of `app_ids` accepts no app.
     public static let jsonMembers: [JSONMember<AppAttestPolicy>] = [
@@ -52,7 +52,7 @@ extension AppAttestPolicy: JSONPolicy {
     }
 }
 
-/// The policy for receipts, for audits.
+/// The JSON form of the policy for receipts. Only audits use it.
 extension ReceiptVerifier.Policy: JSONPolicy {
     /// `receipt_maximum_age_seconds`; `null` accepts receipts of any age.
     public static let jsonMembers: [JSONMember<ReceiptVerifier.Policy>] = [

@@ -20,8 +20,8 @@ public struct AppAttestPolicy: Sendable, Hashable {
     public var requiresBundleVersion: Bool
     /// Whether the key of a Mac must be bound to System Integrity Protection and Full Security.
     public var requiresMacAccessControl: Bool
-    /// The number of seconds before or after its validity for which a certificate is still accepted. 0 by default, because Apple
-    /// back-dates leaves by a day.
+    /// The tolerance for dates, in seconds: a certificate is also accepted for this long before and after its validity.
+    /// 0 by default, because Apple back-dates leaves by a day.
     public var clockLeeway: TimeInterval
 
     /// A policy for these App IDs.

@@ -103,7 +103,8 @@ public enum DERWriter {
         return [0x80 | UInt8(octets.count)] + octets.reversed()
     }
 
-    /// Seven bits an octet, the highest first, the high bit set on all but the last.
+    /// The base-128 digits of an arc or a tag number: seven bits in each octet, the highest first. The high bit is set on
+    /// all octets but the last.
     private static func base128(_ value: UInt64) -> [UInt8] {
         var octets = [UInt8(value & 0x7F)]
         var rest = value >> 7

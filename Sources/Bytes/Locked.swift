@@ -7,7 +7,7 @@ public import Foundation
 ///
 /// Unchecked: the value is only reached while the lock is held.
 public final class Locked<Value: Sendable>: @unchecked Sendable {
-    // Not a stored property: Swift would check at run time that accesses to it do not overlap, which the lock already excludes.
+    // Not a stored property: Swift would check at run time that accesses to it do not overlap. The lock already ensures that.
     @usableFromInline let value = UnsafeMutablePointer<Value>.allocate(capacity: 1)
     // Not `NSLock`, which adds a method call around the same mutex.
     @usableFromInline let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)

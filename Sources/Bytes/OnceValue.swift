@@ -1,7 +1,7 @@
 /// A value that is set once and awaited once, in either order. If several callers set it, the first one wins: a
 /// result, a deadline and a cancellation may race.
 public final class OnceValue<Value: Sendable>: Sendable {
-    // Not an enum: for a generic enum with several payloads the Swift runtime reads uninitialized memory (valgrind).
+    // Not an enum: for a generic enum with several payloads, the Swift runtime reads uninitialized memory, as valgrind reports.
     private struct State: Sendable {
         /// The value, after it was given and before it is awaited.
         var value: Value?
@@ -31,7 +31,7 @@ public final class OnceValue<Value: Sendable>: Sendable {
         }
     }
 
-    /// Sets the value. Returns false, and ignores the value, if another was set before.
+    /// Sets the value. Returns false, and ignores the value, if another value was set before.
     @discardableResult
     public func give(_ value: Value) -> Bool {
         let (isFirst, waiting) = state.withLock { state -> (Bool, CheckedContinuation<Value, Never>?) in

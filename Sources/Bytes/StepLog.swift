@@ -1,4 +1,4 @@
-/// Records the steps of a verification. A verifier and its audit both use it, so that they run the same steps.
+/// Records the steps of a verification. A verifier and the audit that reports each step both use it, so that they run the same steps.
 package struct StepLog<Failure: StepError> {
     /// The steps so far, in their order. No step follows one that failed.
     package private(set) var steps: [LoggedStep<Failure.Step>] = []

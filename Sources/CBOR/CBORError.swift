@@ -26,7 +26,7 @@ public struct CBORError: Error, Sendable, Hashable {
         public static let tooDeep = Self(rawValue: "tooDeep")
         /// More items than the limit.
         public static let tooManyItems = Self(rawValue: "tooManyItems")
-        /// Larger than the limit.
+        /// The input is larger than the limit.
         public static let tooLarge = Self(rawValue: "tooLarge")
     }
 

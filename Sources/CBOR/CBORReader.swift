@@ -17,7 +17,7 @@ extension CBORValue {
     }
 
     /// Reads exactly one item, strictly: definite lengths, shortest heads, no key twice, UTF-8 text, nothing after it
-    /// (RFC 8949, sections 4.2.1 and 5.6). Floats may have any width, and keys any order, as in Apple's own objects.
+    /// (RFC 8949, sections 4.2.1 and 5.6). Floats may have any width, and map keys may have any order.
     ///
     /// Every input gives a value or an error, in time linear in its length. A claimed length allocates no memory.
     public init(parsing bytes: some Collection<UInt8>, limits: Limits = Limits()) throws(CBORError) {
@@ -105,7 +105,7 @@ private struct CBORReader {
     private mutating func readText(_ length: UInt64) throws(CBORError) -> String {
         let start = position
         let octets = try read(length)
-        // `String(decoding:)` replaces bytes that are not UTF-8. Then the text no longer has the same bytes.
+        // `String(decoding:)` replaces bytes that are not UTF-8. The bytes of the text then differ from the input.
         let text = String(decoding: octets, as: UTF8.self)
         guard text.utf8.elementsEqual(octets) else { throw CBORError(.invalidText, offset: start) }
         return text

@@ -2,7 +2,7 @@
 public enum CBORValue: Sendable, Hashable {
     /// Major type 0.
     case unsigned(UInt64)
-    /// Major type 1: `n` of the number `-1 - n`.
+    /// Major type 1. The payload is `n`, and the number is `-1 - n`.
     case negative(UInt64)
     /// Major type 2.
     case bytes([UInt8])
@@ -14,9 +14,9 @@ public enum CBORValue: Sendable, Hashable {
     case map(CBORMap)
     /// Major type 6: the number of the tag, and the tagged item.
     indirect case tagged(UInt64, CBORValue)
-    /// Major type 7, 0 to 23 and 32 to 255.
+    /// Major type 7: a simple value, 0 to 23 or 32 to 255.
     case simple(UInt8)
-    /// Major type 7, of 16, 32 or 64 bits.
+    /// Major type 7: a float of 16, 32 or 64 bits.
     case float(CBORFloat)
 }
 

@@ -38,7 +38,8 @@ static void enter(void) {
 static void leave(void) { pthread_rwlock_unlock(&in_use); }
 
 static void process_exits(void) {
-    // A forked process has none of its parent's threads, but in its copy of the lock they may still be holders.
+    // A forked process has none of its parent's threads, but its copy of the lock may still be held by them. Waiting for
+    // the lock would only delay the exit.
     if (getpid() != first_process) return;
     atomic_store(&exits, true);
     // Wait for 2 seconds at most: a thread that looks up a host name may hold the lock for longer, but is not inside OpenSSL then.
@@ -87,7 +88,8 @@ static void start(void) {
     first_process = getpid();
     pthread_rwlockattr_t attributes;
     started = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK && pthread_rwlockattr_init(&attributes) == 0
-        // Prefer the writer: otherwise 128 busy threads would keep the exiting thread waiting.
+        // Prefer the writer. Otherwise the transport's threads, up to 128, could keep taking the lock for reading, and the
+        // exiting thread would not get it.
         && pthread_rwlockattr_setkind_np(&attributes, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP) == 0
         && pthread_rwlock_init(&in_use, &attributes) == 0
         // Runs before the handler that OpenSSL registered during curl_global_init: the last registered handler runs first.
@@ -98,29 +100,30 @@ static void start(void) {
 
 static bool configure(clibcurl_exchange *exchange) {
     const clibcurl_request *request = &exchange->request;
-    // curl before 7.80 has no pre-request function. There, any request may have been sent. CURLINFO_REQUEST_SIZE cannot tell: it
-    // is always 0 in curl 8.7.
+    // curl before 7.80 has no pre-request function. With such a curl, assume that any request may have been sent.
+    // CURLINFO_REQUEST_SIZE does not help, because it is always 0 in curl 8.7.
     exchange->is_issued = true;
 #if LIBCURL_VERSION_NUM >= 0x075000
     exchange->is_issued = !(SET(CURLOPT_PREREQFUNCTION, note_issued) && SET(CURLOPT_PREREQDATA, exchange));
 #endif
     return SET(CURLOPT_URL, request->url) && SET(CURLOPT_CUSTOMREQUEST, request->method)
-        // curl repeats a request if the server has closed a reused connection (Curl_retry_request), or has refused an HTTP/2
-        // stream. With one request for each connection, HTTP/2 has no advantage.
+        // Prevent repeated requests: curl repeats a request if the server has closed a reused connection
+        // (Curl_retry_request), or has refused an HTTP/2 stream. Use a new connection for each request, and HTTP/1.1, because
+        // HTTP/2 has no advantage with one request for each connection.
         && SET(CURLOPT_FRESH_CONNECT, 1L) && SET(CURLOPT_FORBID_REUSE, 1L)
         && SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1)
         // Send exactly what was signed: keep the dots of the path, and refuse a URL with a user name.
         && SET(CURLOPT_PATH_AS_IS, 1L) && SET(CURLOPT_DISALLOW_USERNAME_IN_URL, 1L)
         && SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2)
         && SET(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L) && SET(CURLOPT_TCP_KEEPALIVE, 1L) && SET(CURLOPT_NOSIGNAL, 1L)
-        // A few bytes with several codings can take hours to decode, within one call of curl.
+        // Do not decode the body: a few bytes with several content codings can take hours to decode, within one call of curl.
         && SET(CURLOPT_HTTP_CONTENT_DECODING, 0L)
         && SET(CURLOPT_HEADERFUNCTION, take_line) && SET(CURLOPT_HEADERDATA, exchange)
         && SET(CURLOPT_WRITEFUNCTION, take_body) && SET(CURLOPT_WRITEDATA, exchange)
         && SET(CURLOPT_READFUNCTION, give_body) && SET(CURLOPT_READDATA, exchange)
         && (!request->is_head || SET(CURLOPT_NOBODY, 1L))
         && (request->length < 0 || (SET(CURLOPT_UPLOAD, 1L) && SET(CURLOPT_INFILESIZE_LARGE, (curl_off_t)request->length)))
-        // curl would wait a second for a 100, and repeat the request after a 417.
+        // Send no Expect header. With one, curl would wait a second for status 100, and repeat the request after status 417.
         && clibcurl_add_line(exchange, "Expect:");
 }
 

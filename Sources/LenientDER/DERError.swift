@@ -44,7 +44,7 @@ public struct DERError: Error, Sendable, Hashable {
         self.offset = offset
     }
 
-    /// An error about this element, for code that reads further types of values.
+    /// An error at the offset of this element, for code outside this module that reads more types of values.
     public init(_ code: Code, at node: DERNode) {
         self.init(code, offset: node.offset)
     }

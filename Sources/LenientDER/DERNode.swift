@@ -40,12 +40,12 @@ extension DERNode {
     /// tag numbers in the fewest bytes, every element filled to its end, nothing after the last one. Real devices
     /// deviate in the content of some types. The content is checked when a value is read (`boolean(noting:)` and similar
     /// functions). A tolerated deviation is reported as a ``DERQuirk``, so that the certificate can still be used. Any
-    /// other one is an error.
+    /// other deviation is an error.
     public init(parsing bytes: [UInt8], limits: Limits = Limits()) throws(DERError) {
         try self.init(parsing: bytes[...], limits: limits)
     }
 
-    /// Reads exactly one element from a slice, whose indices it keeps.
+    /// Reads exactly one element from a slice. Offsets in the element are indices of the slice.
     public init(parsing bytes: ArraySlice<UInt8>, limits: Limits = Limits()) throws(DERError) {
         guard bytes.count <= limits.bytes else { throw DERError(.tooLarge, offset: bytes.startIndex) }
         var parser = DERParser(bytes: bytes, limits: limits)
@@ -96,7 +96,7 @@ private struct DERParser {
     private mutating func parseTag() throws(DERError) -> DERTag {
         let start = position
         let first = try next()
-        // Two bits always name a class.
+        // Every value of two bits is a class, so the default is never used.
         let tagClass = DERTag.Class(rawValue: first >> 6) ?? .universal
         let isConstructed = first & 0x20 != 0
         let short = first & 0x1F

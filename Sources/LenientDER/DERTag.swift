@@ -32,9 +32,9 @@ public struct DERTag: Sendable, Hashable {
     public static let boolean = primitive(1)
     /// INTEGER.
     public static let integer = primitive(2)
-    /// BIT STRING, in one piece.
+    /// BIT STRING, in the primitive form, the only one that DER allows.
     public static let bitString = primitive(3)
-    /// OCTET STRING, in one piece.
+    /// OCTET STRING, in the primitive form, the only one that DER allows.
     public static let octetString = primitive(4)
     /// NULL.
     public static let null = primitive(5)

@@ -55,7 +55,7 @@ extension DERNode {
         return Int64(bitPattern: octets.reduce(sign) { $0 << 8 | UInt64($1) })
     }
 
-    /// The octets of an OCTET STRING in one piece.
+    /// The octets of an OCTET STRING in the primitive form.
     public func octetString() throws(DERError) -> ArraySlice<UInt8> {
         try expect(.octetString)
         return content

@@ -15,7 +15,7 @@ public struct PlayIntegrityError: Error, Sendable {
 
         /// The token is neither a compact JWE with a compact JWS inside nor an opaque token.
         public static let tokenMalformed = Code("TOKEN_MALFORMED")
-        /// The token is encrypted or signed with another algorithm than Google's.
+        /// The token is encrypted or signed with an algorithm other than Google's.
         public static let algorithmNotAllowed = Code("ALGORITHM_NOT_ALLOWED")
         /// The header has a critical extension (`crit`).
         public static let criticalHeaderNotAllowed = Code("CRITICAL_HEADER_NOT_ALLOWED")
@@ -68,7 +68,7 @@ public struct PlayIntegrityError: Error, Sendable {
         public static let deviceIntegrityMissing = Code("DEVICE_INTEGRITY_MISSING")
         /// The SDK version of Android is too low or unknown.
         public static let sdkVersionTooLow = Code("SDK_VERSION_TOO_LOW")
-        /// The account has no license of the app.
+        /// The account has no license for the app.
         public static let notLicensed = Code("NOT_LICENSED")
         /// The policy refuses Play Protect's verdict.
         public static let playProtectRefused = Code("PLAY_PROTECT_REFUSED")
@@ -157,7 +157,7 @@ extension PlayIntegrityError {
         public static let licensing = Self(rawValue: "licensing")
         /// The policy does not refuse Play Protect's verdict.
         public static let playProtect = Self(rawValue: "play-protect")
-        /// The policy does not refuse other apps on the device.
+        /// The device has no apps installed or active that the policy refuses.
         public static let appAccessRisk = Self(rawValue: "app-access-risk")
         /// The recent activity of the device is within the policy's limit.
         public static let activityLevel = Self(rawValue: "activity-level")

@@ -18,7 +18,7 @@ public struct JSONError: Error, Sendable, Hashable {
         public static let invalidText = Self(rawValue: "invalidText")
         /// Two members of one object have the same name.
         public static let duplicateName = Self(rawValue: "duplicateName")
-        /// Nested deeper than the limit.
+        /// The text is larger than the limit.
         public static let tooDeep = Self(rawValue: "tooDeep")
         /// Larger than the limit.
         public static let tooLarge = Self(rawValue: "tooLarge")

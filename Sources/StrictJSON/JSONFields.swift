@@ -5,7 +5,7 @@ public struct JSONFields: Sendable {
     private let object: JSONObject
     private let path: String
 
-    /// The members of `value`, which must be an object. `path` names it in errors; empty at the top.
+    /// The members of `value`, which must be an object. `path` is the path of `value` in errors, empty for the outermost object.
     public init(_ value: JSONValue, path: String = "") throws(JSONError) {
         guard case .object(let object) = value else {
             throw JSONError(.wrongType, path: path.isEmpty ? "the body" : path)
@@ -17,7 +17,8 @@ public struct JSONFields: Sendable {
     /// The names of all members.
     public var names: [String] { object.members.map(\.name) }
 
-    /// Refuses members other than these: for operators' input, where a typing error must not result in a default.
+    /// Refuses members other than these. For operators' input: without this check, a misspelled member would be ignored,
+    /// and the default used instead.
     public func allowOnly(_ names: String...) throws(JSONError) { try allowOnly(names) }
 
     /// Refuses members other than these.
@@ -59,7 +60,7 @@ public struct JSONFields: Sendable {
         try convert(name) { $0.integer }
     }
 
-    /// An integer within a range, that may be absent.
+    /// An optional integer within a range.
     public func optionalInteger(_ name: String, in range: ClosedRange<Int64>) throws(JSONError) -> Int64? {
         try convert(name) { value in value.integer.flatMap { range.contains($0) ? $0 : nil } }
     }

@@ -1,10 +1,12 @@
-/// A policy with a JSON form. ``jsonMembers`` is the one table of its members: it has their names, reads, writes and describes them.
+/// A policy with a JSON form. ``jsonMembers`` is the only table of its members: it names, reads, writes and describes
+/// them.
 ///
 /// A JSON object sets a policy in one of two ways:
-/// - In an *audit*, the object overrides a policy (``applying(_:ignoring:)``). It may have every member. Each member defines the
-///   meaning of `null`, such as: not checked.
-/// - In an *app record*, the object is the policy that a service enforces (``applying(appRecord:ignoring:)``). It may have the members that
-///   ``JSONMember/isInAppRecord`` marks, with the values that ``JSONMember/AppRecordRule`` allows. `null` is read as absent.
+/// - In an *audit*, the object overrides a policy (``applying(_:ignoring:)``). It may have every member. Each member
+///   defines the meaning of `null`, such as: not checked.
+/// - In an *app record*, the object is the policy that a service enforces (``applying(appRecord:ignoring:)``). It may
+///   have the members that ``JSONMember/isInAppRecord`` marks, with the values that ``JSONMember/AppRecordRule``
+///   allows. `null` is read as absent.
 public protocol JSONPolicy: Sendable {
     /// Every member, in the order in which they are written.
     static var jsonMembers: [JSONMember<Self>] { get }
@@ -129,7 +131,7 @@ extension JSONMember {
     ///   - name: its name.
     ///   - path: its property in the policy.
     ///   - coding: how it is read and written.
-    ///   - null: the meaning of `null` in an audit; nil: `null` is refused.
+    ///   - null: the meaning of `null` in an audit; nil if `null` is refused.
     ///   - inAppRecord: the values that an app record may have.
     ///   - text: its effect, for members of app records.
     public init<Value>(

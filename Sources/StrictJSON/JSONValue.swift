@@ -65,7 +65,7 @@ extension JSONValue {
     public var isNull: Bool { self == .null }
 }
 
-// No `nil` literal: for `Optional<JSONValue>` it would mean null where absence was intended.
+// No `nil` literal: depending on the inferred type, `nil` could mean JSON's null or an absent value.
 extension JSONValue: ExpressibleByStringLiteral, ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,
     ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
 {

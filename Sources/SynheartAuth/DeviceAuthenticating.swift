@@ -49,7 +49,7 @@ public protocol DeviceAuthenticating: Sendable {
     /// Finishes an interrupted rotation, and rotates a key that is due.
     func maintain(appID: String) async throws
 
-    /// Learns the service's clock.
+    /// Sets the SDK's clock offset from the service's timestamp; for every app used so far if `appID` is nil.
     func correctClockSkew(serverTimestamp: Double, appID: String?) async throws
 
     /// The changes of state from now on.
@@ -97,7 +97,7 @@ extension DeviceAuthenticating {
         try await deviceToken(appID: appID, audience: nil)
     }
 
-    /// Learns the service's clock, for every app used so far by this instance.
+    /// Sets the SDK's clock offset from the service's timestamp, for every app used so far by this instance.
     public func correctClockSkew(serverTimestamp: Double) async throws {
         try await correctClockSkew(serverTimestamp: serverTimestamp, appID: nil)
     }

@@ -26,8 +26,8 @@ actor DeviceIdentity {
     }
 
     func register(joins: Bool) async throws(SynheartAuthError) -> Registration {
-        // Wait for a running reset, so that this call does not return an identity that the reset is about to delete. The
-        // caller of the reset may be gone.
+        // Wait for a running reset, so that this call does not return an identity that the reset is about to delete. A reset
+        // continues even if its caller was cancelled.
         try await resets.wait(for: context.appID)
         if let registration {
             guard joins else {
@@ -133,7 +133,8 @@ actor DeviceIdentity {
         let task = resets.begin(context.appID) { [context] in
             await Self.result { () async throws(SynheartAuthError) in
                 try await context.exclusively { () async throws(SynheartAuthError) in
-                    // This reset holds the lock, so the other operations only wait and can be ended.
+                    // This reset holds the operation lock, so no other operation is in an attempt. The others wait for the lock or for
+                    // their next attempt, and can be ended.
                     await self.endOperations()
                     try await Resetter(context: context).reset(reason)
                 }

@@ -6,8 +6,8 @@ internal import SynheartAuth
 /// The place where a function stores its result or error: a JSON text that the caller frees (`synheart_auth_string_free`).
 public typealias Result = UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
 
-/// Runs an operation and stores its value as JSON, which `read` makes on this thread. The call returns by its deadline (nil: the
-/// instance's); an operation that others may have joined continues.
+/// Runs `body` and stores its value as JSON, which `read` makes on the calling thread. Returns by the deadline; nil means the deadline of
+/// the instance. Other calls may have joined an operation that `body` began, so the operation continues after the deadline.
 func run<Value: Sendable>(
     _ handle: OpaquePointer?, _ appID: UnsafePointer<CChar>?, _ result: Result?, deadline: Duration? = nil,
     _ body: @escaping @Sendable (SynheartAuth, String) async throws -> Value,

@@ -66,12 +66,12 @@ struct HostPlatform: @unchecked Sendable {
         user = User(callbacks)
     }
 
-    /// Released with the last copy of the platform, so after the last callback.
+    /// Owns the host's `user` pointer. Releases it with the last copy of the platform, and so after the last callback.
     ///
     /// Unchecked: the callbacks are copied and never changed. It is a class only for its `deinit`.
     private final class User: @unchecked Sendable {
         private let callbacks: synheart_auth_host
-        /// The calls of `attest`. Those for keys and records belong to the configuration.
+        /// Runs the calls of `attest`. The configuration runs the calls for keys and records.
         let attestations = BlockingCalls()
         init(_ callbacks: synheart_auth_host) { self.callbacks = callbacks }
         deinit { callbacks.release?(callbacks.user) }
@@ -175,7 +175,7 @@ extension HostPlatform: AttestationProvider {
     }
 }
 
-/// Records in the host's secure storage. Locks are files, because such a storage has none.
+/// Records in the host's secure storage. The locks are files, because the host's storage has no locks.
 struct HostStorage: RecordStorage {
     let host: HostPlatform
     let files: FileStorage

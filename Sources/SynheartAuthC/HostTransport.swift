@@ -58,7 +58,7 @@ public func setHTTPAnswer(
     }
 }
 
-/// `[{"name":"…","value":"…"}, …]`; nil for any other form. NULL means no headers.
+/// The header lines in a JSON array `[{"name":"…","value":"…"}, …]`; nil for any other form. NULL means no headers.
 private func headerLines(_ pointer: UnsafePointer<CChar>?) -> HeaderFields? {
     guard let pointer else { return HeaderFields() }
     guard let text = CText.string(pointer), let lines = try? JSONValue(parsing: Array(text.utf8)).array else {

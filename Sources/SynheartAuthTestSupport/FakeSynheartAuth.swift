@@ -30,7 +30,7 @@ public final class FakeSynheartAuth: DeviceAuthenticating {
         case rotateKey
         /// Ends the identity.
         case resetDeviceIdentity
-        /// Corrects the clock by the time of an answer. Its calls may have an empty app id.
+        /// Corrects the clock with the time from an answer. The app id of such a call is empty if the app passed nil.
         case correctClockSkew
         /// Performs due work, such as a rotation.
         case maintain
@@ -188,7 +188,7 @@ public final class FakeSynheartAuth: DeviceAuthenticating {
         move(appID, to: .unregistered)
     }
 
-    /// Succeeds. A fake has no clock.
+    /// Records the call, and throws a scripted failure if there is one. A fake has no clock to correct.
     public func correctClockSkew(serverTimestamp: Double, appID: String?) async throws {
         try begin(.correctClockSkew, appID ?? "")
     }

@@ -103,7 +103,8 @@ struct AuthorizationListTests {
         #expect(try list(718).vendorPatchLevel == 42)
         #expect(try list(719).bootPatchLevel == 42)
         #expect(try read([DERWriter.explicit(600, DERWriter.null)]).list.isOpenToAllApplications)
-        // The tag says that all applications may use the key. It counts with a value of any type, so that a wrong type cannot hide it.
+        // The tag says that all applications may use the key. A value of any type has this effect, so that a wrong type
+        // cannot hide the tag.
         #expect(try list(600).isOpenToAllApplications)
         #expect(try !list(601).isOpenToAllApplications)
         let nothing = try read([]).list

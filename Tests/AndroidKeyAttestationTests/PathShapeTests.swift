@@ -295,7 +295,8 @@ struct AttestationCertificateTests {
         #expect(try isCorroborated { $0[1].subject = [.serialNumber("1"), .organization("StrongBox")] })
         #expect(try isCorroborated({ $0[1].subject[0] = .organization("StrongBox") }, remote: true))
         #expect(try isCorroborated({ $0[1].subject.append(.title("StrongBox")) }, remote: true))
-        // The leaf's name does not corroborate, because the app chooses it. The names of authorities do not corroborate either.
+        // The leaf's name does not corroborate StrongBox, because the app chooses that name. The names of authorities do not
+        // corroborate StrongBox either.
         for index in [0, 2] {
             #expect(try !isCorroborated { $0[index].subject.append(.title("StrongBox")) })
             #expect(try !isCorroborated { $0[index].subject.append(.organization("StrongBox")) })

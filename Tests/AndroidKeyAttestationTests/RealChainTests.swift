@@ -24,7 +24,7 @@ struct RealChainTests {
         }
     }
 
-    /// For each code of the verifier, its names in the vectors.
+    /// For each refusal code of the verifier, the reasons in the vectors that mean the same.
     private static let reasons: [KeyAttestationError.Code: Set<String>] = [
         .softwareRoot: ["untrusted_root:software"],
         .untrustedRoot: ["untrusted_root"],

@@ -4,8 +4,8 @@ import Foundation
 import StrictJSON
 import Testing
 
-/// The verifier refuses an object in which one bit was changed, whichever bit it is. So every part of an object is read and
-/// authenticated. The only exception is the second of the signing time in a receipt of 2020.
+/// The verifier refuses an object in which one bit was changed, whichever bit it is. So every part of an object is
+/// read and authenticated. The only exception is the last digit of the signing time's seconds in a receipt of 2020.
 ///
 /// Every 211th bit is changed by default. With `APP_ATTEST_EVERY_BIT=1` every bit is changed. Use a release build for
 /// that.

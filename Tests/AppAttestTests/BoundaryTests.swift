@@ -18,7 +18,8 @@ struct BoundaryTests {
         AppleDevice(system: system, app: AppleApp(appID: Self.appID), authority: try #require(Self.authority))
     }
 
-    /// Makes an attestation at this time and verifies its receipt for the same time. Returns the refusal; nil: accepted.
+    /// Makes an attestation at this time, and verifies its receipt for the same time. Returns the code of the refusal, or nil if
+    /// the receipt is accepted.
     private func receipt(
         at date: Date, _ change: (inout AppleReceiptOptions) -> Void
     ) throws -> AppAttestError.Code? {

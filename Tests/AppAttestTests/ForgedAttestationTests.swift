@@ -27,7 +27,7 @@ import Testing
             self.change = change
         }
 
-        /// The shared authority, if the forgery does not change it: creating one takes longer than any check.
+        /// A new authority if the forgery changes its options, otherwise the shared one. Creating an authority takes longer than any check.
         func makeAuthority() throws -> AppleAuthority {
             guard let authority else { return try #require(ForgedAttestations.authority) }
             var options = AppleAuthority.Options()
@@ -341,7 +341,8 @@ import Testing
         #expect(try refusal(device) { $0.environments = [] } == .environmentNotAllowed)
     }
 
-    /// Apple certifies the data and the hash as one byte sequence, so a sender can move bytes from the hash to the end of the data.
+    /// Apple certifies the authenticator data and the client data hash as one byte sequence. So a sender can move bytes from the
+    /// start of the hash to the end of the data.
     @Test(arguments: ["14.0", "18.3.1", "26.2", "26.3"])
     func `a map that was passed before the hash is not the device's own`(version: String) throws {
         let authority = try #require(Self.authority)

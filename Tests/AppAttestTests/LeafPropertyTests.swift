@@ -5,7 +5,8 @@ import Crypto
 import Foundation
 import Testing
 
-/// Extensions 8.5 and 8.7 of the leaf: Apple adds elements to them without notice.
+/// Apple's extensions 1.2.840.113635.100.8.5 and 1.2.840.113635.100.8.7 of the leaf certificate. Apple adds elements to them
+/// without notice.
 @Suite("Properties of the leaf")
 struct LeafPropertyTests {
     private static let now = Date(timeIntervalSince1970: 1_790_000_000)
@@ -129,7 +130,7 @@ struct LeafPropertyTests {
             options.systemProperties = { $0.map { $0.starts(with: Self.head(1400)) ? Self.text(1400, version) : $0 } }
         }
         #expect(try refusal(.iOS("27.0.1"), named) == (appendsMap ? nil : .unexpectedExtensions))
-        // Without a map, the version has no effect.
+        // A device on iOS 26.0 appends no map, so the version that its leaf names has no effect.
         #expect(try refusal(.iOS("26.0"), named) == nil)
     }
 

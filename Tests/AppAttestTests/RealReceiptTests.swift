@@ -30,7 +30,7 @@ import Testing
         #expect(withAttributes.allSatisfy { ($0["creation_time"] ?? "") < "2020-10" })
     }
 
-    /// No signature covers the attributes of these receipts, so the verifier accepts only those that Apple wrote.
+    /// No signature covers the attributes of these receipts, so the verifier accepts only the exact form that Apple wrote.
     @Test func `a receipt with attributes that do not fit is refused`() throws {
         for vector in Self.valid where try Receipt(parsing: vector.object).json["hasSignedAttributes"] == true {
             let object = vector.object

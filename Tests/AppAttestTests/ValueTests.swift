@@ -43,8 +43,8 @@ import Testing
         #expect(
             KeyID(base64: "lQc/dOWrL7j4B2ZV0He+1XjrQfJNh/40V3bPbXDt7bI=")?.base64
                 == "lQc/dOWrL7j4B2ZV0He+1XjrQfJNh/40V3bPbXDt7bI=")
-        // The same 32 bytes, with surplus bits after the last byte. They are refused, so that a key id has only one
-        // text.
+        // Two other texts for the same 32 bytes: one has surplus bits after the last byte, the other has no padding. Both are
+        // refused, so that a key id has only one text.
         #expect(KeyID(base64: "lQc/dOWrL7j4B2ZV0He+1XjrQfJNh/40V3bPbXDt7bJ=") == nil)
         #expect(KeyID(base64: "lQc/dOWrL7j4B2ZV0He+1XjrQfJNh/40V3bPbXDt7bI") == nil)
     }

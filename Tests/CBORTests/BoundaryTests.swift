@@ -83,7 +83,7 @@ struct BoundaryTests {
         #expect(code(bytes + [0]) == .trailingBytes)
         let (value, end) = try CBORValue.parsePrefix(of: bytes + [0xFF])
         #expect(value == map && end == bytes.count)
-        // A count equal to the number of remaining bytes, and one more.
+        // A count that equals the number of remaining bytes is accepted. A larger count is refused.
         #expect(try CBORValue(parsing: [0x82, 0x00, 0x00]) == [0, 0])
         #expect(throws: CBORError.self) { try CBORValue(parsing: [0x83, 0x00, 0x00]) }
         for head in [[0x9B], [0xBB], [0x5B], [0x7B]] as [[UInt8]] {

@@ -26,7 +26,8 @@ import Testing
         "test_parsing/y_object_duplicated_key.json", "test_parsing/y_object_duplicated_key_and_value.json",
     ]
 
-    /// Cases that the RFC leaves open and we accept: numbers of any size, which the caller converts or refuses.
+    /// A part of the names of the cases that the RFC leaves open and this parser accepts: numbers of any size. The caller
+    /// converts or refuses such numbers.
     static let openAndAccepted = "i_number_"
 
     @Test func `the whole suite is read`() { #expect(Self.cases.count == 340) }
@@ -89,7 +90,7 @@ import Testing
         }
     }
 
-    /// Kelvin sign and K are equal for String, not for JSON.
+    /// The Kelvin sign and K are equal as Swift strings, but they are different names in JSON.
     @Test func `names are compared by code points`() throws {
         let value = try JSONValue(parsing: #"{"\u212a":1,"K":2}"#)
         #expect(value.object?["K"]?.integer == 2)

@@ -176,7 +176,7 @@ final class MemoryHost: Sendable {
     let failing = Locked<KeyStoreError.Code?>(nil)
     let attestationFailures = Locked<[AttestationError.Code]>([])
     let nonces = Locked<[[UInt8]]>([])
-    /// The challenge in the hardware attestation of the key with this name.
+    /// The challenge in the hardware attestation of each key, by the key's alias.
     let challenges = Locked<[KeyAlias: [UInt8]]>([:])
     let isLocked = Locked(false)
     /// The answer of `attest`; nil: a proof of the nonce.

@@ -55,7 +55,7 @@ import Testing
         let first = Task { try await sdk.send(upload("/v1/upload"), appID: Phone.app, asserting: true).status }
         try await eventually { await transport.waiting == 1 }
         let second = Task { try await sdk.send(upload("/v1/pay"), appID: Phone.app, asserting: true).status }
-        // Gives the second request the time in which it would be signed if it did not wait for its turn.
+        // Gives the second request enough time to be signed, in case it wrongly does not wait for its turn.
         for _ in 0..<20 { await Task.yield() }
         phone.clock.advance(.seconds(400))
         await transport.letGo()

@@ -5,7 +5,7 @@ import Testing
 
 @testable import SynheartAuth
 
-/// Calls that may block, and hang.
+/// Blocking calls, some of which hang.
 @Suite(.timeLimit(.minutes(15))) struct BlockingCallsTests {
     private let calls = BlockingCalls()
     private let sleeper = TestSleeper(TestClock())

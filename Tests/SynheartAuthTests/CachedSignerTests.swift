@@ -5,8 +5,8 @@ import Testing
 
 @testable import SynheartAuth
 
-/// Signatures from the cached record and key, and the events that end the cache. The tests use
-/// `FileStorage`, because it reports the versions of records.
+/// Signatures from the cached record and key, and the events that invalidate the cache. The tests use `FileStorage`,
+/// because it reports the versions of records.
 @Suite final class CachedSignerTests {
     private let directory = NSTemporaryDirectory() + "synheart-auth-tests/\(UUID().uuidString)"
     private let phone = Phone()

@@ -107,7 +107,7 @@ import Testing
         try storage.remove(name())
         #expect(FileManager.default.fileExists(atPath: temporary))
         #expect(try storage.read(name()) == .absent)
-        // Unlocks first: a child that another test forks meanwhile shares the open file, and would keep its lock.
+        // Unlock before `close`. Another test may have forked a child, which shares the open file and would keep it locked.
         flock(writer, LOCK_UN)
         close(writer)
         try storage.remove(name())

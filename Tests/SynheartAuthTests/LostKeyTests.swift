@@ -144,7 +144,8 @@ import Testing
         for index in 0..<3 { await phone.network.plan(index == 0 ? .answerDropped : .requestDropped, at: index) }
         await expectError(.networkError) { try await sdk.rotateKey(appID: Phone.app) }
         try loss.happen(to: .next(AppID(Phone.app)), on: phone)
-        // After the overlap the service refuses the old key. It might do so by mistake, so only the app gives the key up.
+        // After the overlap, the service refuses the old key. The refusal may be a mistake, so the SDK keeps the key until the app
+        // resets the identity.
         phone.clock.advance(.seconds(61))
         for _ in 0..<2 {
             let error = await expectError(.rotationFailed) { try await sdk.rotateKey(appID: Phone.app) }

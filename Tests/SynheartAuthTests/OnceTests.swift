@@ -5,7 +5,8 @@ import Testing
 
 @testable import SynheartAuth
 
-/// One `send` takes effect once: real transports against a server that counts the requests that it executes.
+/// The server executes the request of one `send` at most once, unless its method or its idempotency key allows repetition.
+/// The tests use real transports, and a server that counts the executions of each request.
 ///
 /// `SYNHEART_ONCE_RUNS` is the number of sends for each transport; CI makes 3,000, `scripts/test-apple` 10,000.
 @Suite(.serialized) struct OnceTests {
@@ -53,7 +54,7 @@ import Testing
 
     private static let methods = ["POST", "POST", "PATCH", "PUT", "DELETE", "GET"]
 
-    /// One run, chosen by the seed: the method, the plans, and whether the request has an idempotency key.
+    /// One run, chosen by the seed: the method, the plans, whether the request has an idempotency key, and whether the send is cancelled.
     private struct Run {
         let id: String
         let method: String

@@ -178,7 +178,8 @@ import Testing
         }
         #expect(directory.isOurs(one))
         #expect(directory.isOurs(one))
-        // First, `one` holds the lock. Then the file has lost its name, as if another process had removed it.
+        // First, `other` is not ours because `one` holds the lock. Then it is not ours because the file was removed, as another
+        // process could do.
         #expect(!directory.isOurs(other))
         flock(one, LOCK_UN)
         #expect(unlink(path("x")) == 0)

@@ -34,7 +34,7 @@ import Testing
     /// Sends the challenge in place of a chain: the fake service accepts it as a chain that names the challenge.
     private struct Chains: AttestationProvider {
         var hasProof = true
-        /// If set, `attest` fails, as a host may, unless the last key was made for this challenge.
+        /// If set, `attest` fails unless the last key was created for the subject's challenge. A real host may fail in this way.
         var keys: Attesting?
         var platform: Platform { .android }
         func attest(_ subject: AttestationSubject) async throws(AttestationError) -> AttestationEvidence {

@@ -206,7 +206,7 @@ import Testing
     }
 }
 
-/// When the SDK signs one of its own calls again.
+/// The refusals after which the SDK signs one of its own requests again.
 @Suite struct SignedCallTests {
     private func tokens(_ phone: Phone) async -> [TransportRequest] {
         await phone.service.requests.filter { $0.url.hasSuffix(Route.token.rawValue) }
@@ -255,8 +255,8 @@ import Testing
         #expect(try await sdk.isRegistered(appID: Phone.app))
         phone.keys.lose()
         _ = try phone.keys.create(.primary(AppID(Phone.app)), challenge: nil)
-        // A different key has the name of the registered one. The SDK treats the registered key as lost only if it finds this
-        // again two seconds later.
+        // A different key has the alias of the registered one. The SDK treats the registered key as lost only if it finds the
+        // different key again two seconds later.
         #expect(try await sdk.isRegistered(appID: Phone.app))
         phone.clock.advance(.seconds(2))
         #expect(try await !sdk.isRegistered(appID: Phone.app))

@@ -362,7 +362,8 @@ import Testing
         await phone.service.setPolicy { ($0.rebinds, $0.assertionPrefixes) = (true, ["/auth/v1"]) }
         phone.attestation.loseHandles()
         await phone.network.plan(.requestDropped, at: 2)
-        // The service refuses the status request's assertion by the new App Attest key, so the SDK waits for the longest overlap, 1 h.
+        // The service refuses the status request, because the assertion is by the new App Attest key, which the service does not
+        // know. So the SDK waits for the longest overlap, one hour.
         let error = await expectError(.rotationFailed) { try await sdk.rotateKey(appID: Phone.app) }
         #expect(error?.recovery == .retry && error?.retryAfter ?? .zero > .seconds(50 * 60))
         phone.clock.advance(.seconds(76 * 60))
@@ -383,7 +384,8 @@ import Testing
         if isCommitted {
             phone.clock.advance(.seconds(3600))
         } else {
-            // The old key could be in its overlap, which is an hour at most.
+            // The service accepts the old key's signature, but it would also do so during the overlap after a completed rotation. The
+            // overlap lasts an hour at most.
             for minutes in [0, 16, 58] {
                 phone.clock.advance(.seconds(minutes * 60))
                 let error = await expectError(.rotationFailed) { try await sdk.rotateKey(appID: Phone.app) }

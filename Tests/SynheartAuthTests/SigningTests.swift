@@ -158,7 +158,7 @@ import Testing
         }
         #expect(error?.recovery == .register)
         #expect(try phone.record().state == .keyInvalid)
-        // The SDK never uses that key again, even if it reappears.
+        // The SDK never uses the invalidated key again, even if the key store can sign with it.
         await expectError(.keyInvalidated) { try await sdk.signRequest(appID: Phone.app, method: "GET", path: "/") }
         #expect(try await sdk.registerDevice(appID: Phone.app).status == .registered)
     }

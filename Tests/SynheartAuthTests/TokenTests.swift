@@ -102,7 +102,7 @@ import Testing
 
 /// The background work of `maintain`.
 @Suite struct BackgroundMaintenanceTests {
-    /// A registered device, 91 days later.
+    /// A registered device whose key is 91 days old, so that its rotation is due.
     private func due() async throws -> Phone {
         let (phone, _, _) = try await Phone.registered()
         phone.clock.advance(.seconds(91 * 86_400))

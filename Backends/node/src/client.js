@@ -64,7 +64,7 @@ export class Client {
   }
 }
 
-/** Seconds of `Retry-After`, at most 300; undefined where it is absent or no number. */
+/** The value of `Retry-After` in seconds, at most 300; undefined if the header is absent or not a number. */
 export function retryAfter(answer) {
   const text = answer.headers["retry-after"];
   return /^[0-9]+$/.test(text ?? "") ? Math.min(Number(text), 300) : undefined;

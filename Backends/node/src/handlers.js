@@ -61,9 +61,11 @@ async function verifyIncoming(verifier, request) {
 }
 
 /**
- * The whole body, which is put back for the next reader. Null if it is over the limit, undefined if the client disconnected.
+ * The whole body, which is put back for the next reader. Null if it is over the limit, undefined if the client
+ * disconnected.
  *
- * The body must be put back before the stream ends, and a `read` that returns null ends it. So `complete` tells when the body is whole.
+ * The body must be put back before the stream ends. A `read` that returns null would end the stream, so this function
+ * reads only buffered bytes. `request.complete` tells whether the body is whole.
  */
 function read(request, limit) {
   return new Promise((resolve) => {

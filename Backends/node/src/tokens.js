@@ -111,7 +111,7 @@ class KeySet {
       if (!this.#reading && (this.#askedAt === undefined || now - this.#askedAt >= pause)) {
         this.#reading = this.#read(now).finally(() => (this.#reading = undefined));
       }
-      // One reader at a time: concurrent ones would fetch the same key set.
+      // All callers wait for one read, because a second one would fetch the same key set.
       await this.#reading;
     }
     if (this.#readAt === undefined || now - this.#readAt >= this.#life + STALE) {
@@ -141,7 +141,7 @@ class KeySet {
   }
 }
 
-/** The keys that can sign tokens, undefined if the body is no valid key set. Keys of other types are skipped. */
+/** The public keys that verify tokens, by kid; undefined if the body is no valid set. Skips keys of other types. */
 function keysOf(body) {
   try {
     const listed = JSON.parse(body.toString()).keys;
@@ -158,7 +158,7 @@ function keysOf(body) {
   }
 }
 
-/** Strict: no padding, no other characters, no text that an encoder would not write. */
+/** Decodes base64url strictly: refuses padding, other characters, and text that differs from the encoder's output. */
 function base64url(text) {
   const data = Buffer.from(text, "base64url");
   if (data.toString("base64url") !== text) throw new TokenRefused("no base64url");

@@ -109,7 +109,7 @@ export class Verifier {
     return family !== 0 && this.#networks.check(address, `ipv${family}`);
   }
 
-  /** The service's answer, undefined if there was none. After a failure it asks again: the verification id makes that safe. */
+  /** The service's answer, undefined if there was none. Retries failures, which the verification id makes safe. */
   async #ask(asked) {
     let answer;
     for (let attempt = 0; attempt < this.#attempts; attempt++) {
@@ -176,7 +176,7 @@ export function isReserved(name) {
 }
 
 /**
- * The lines of headers that were joined with commas. No header of a signed request has a comma in it, except two dictionaries. So a
+ * The lines of headers that were joined with commas. In a signed request, only `Signature-Input` and `Signature` may contain commas. So a
  * comma in another header means that the header was repeated. The service gets each part as its own line, and refuses the header.
  */
 export function separated(headers) {
@@ -195,7 +195,10 @@ function question(method, target, headers, body, [scheme, authority], name) {
   };
 }
 
-/** Whether the headers name no length, or the body's length once. Ambiguous framing allows request smuggling. */
+/**
+ * Whether the headers frame the body unambiguously. If there is a `Content-Length`, it must occur once, be the body's
+ * length, and have no `Transfer-Encoding` beside it. Ambiguous framing allows request smuggling.
+ */
 function isFramed(headers, body) {
   const lengths = values(headers, "content-length");
   if (lengths.length === 0) return true;

@@ -175,7 +175,7 @@ class Core(WithService):
                 with self.assertRaises(Unreachable):
                     Client("http://localhost:1", timeout=0.5).exchange("GET", "/", {})
                 self.assertLess(time.monotonic() - begun, 2)
-                # The second address answers within its share of the time.
+                # The first address does not answer, and may use only a part of the timeout. The rest is enough for the second.
                 addresses[1:] = [(*family, self.service.server_address)]
                 found = Client("http://localhost:1", timeout=3).exchange("POST", "/", {}, b'{"headers": []}')
                 self.assertEqual(found.status, 401)

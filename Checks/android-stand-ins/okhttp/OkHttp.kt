@@ -43,7 +43,7 @@ internal interface Network {
     fun connect(call: Call): Connection
 
     interface Connection {
-        /** Whether OkHttp may retry if this connection fails: it came from the pool, or the host has more addresses. */
+        /** Whether OkHttp may retry if this connection fails: the connection was pooled, or the host has more addresses. */
         val hasAnotherRoute: Boolean
 
         fun exchange(request: Request): Response

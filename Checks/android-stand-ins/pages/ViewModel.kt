@@ -1,4 +1,4 @@
-// The parts of androidx.lifecycle that the page's sample uses.
+// The parts of androidx.lifecycle that the sample in Clients/android/docs/first-use.md uses.
 package androidx.lifecycle
 
 import kotlinx.coroutines.CoroutineScope

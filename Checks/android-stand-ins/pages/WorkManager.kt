@@ -1,4 +1,4 @@
-// The parts of androidx.work that the samples use.
+// The parts of androidx.work that the samples in Clients/android/docs/background.md use.
 package androidx.work
 
 import android.content.Context

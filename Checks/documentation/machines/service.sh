@@ -1,4 +1,5 @@
-# A running service with an app, four phones (one of them on Android) and an admin credential, which environment variables name.
+# A running service with an app, four phones (one of them on Android) and an admin credential. Shell variables hold
+# the service's operations URL, the credential, and the path of the credential's file.
 synheart-auth apps example > app.json
 synheart-auth apps add --file app.json --config /etc/synheart-auth/synheart-auth.yaml
 sudo systemctl start synheart-auth

@@ -6,7 +6,7 @@ import javax.servlet.http.HttpServlet;
 import javax.servlet.http.HttpServletRequest;
 import javax.servlet.http.HttpServletResponse;
 
-/** Two servlet containers: `/v1/pay` and what is below it. Prints the ports. */
+/** Two servlet containers, Jetty and Tomcat, that serve `/v1/pay` and every path below it. Prints their ports. */
 public class Servlets {
     public static class Pay extends HttpServlet {
         @Override

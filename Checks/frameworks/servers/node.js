@@ -1,4 +1,5 @@
-// Node's own ways to parse a target, and Express: `/v1/pay` and `/v1/pay/:id`. Prints the ports.
+// Servers that serve `/v1/pay` and `/v1/pay/:id`: some with Node's own functions that parse a target, some with
+// Express. Prints their ports.
 const http = require("node:http");
 const url = require("node:url");
 const express = require("express");

@@ -1,4 +1,4 @@
-// Go's ServeMux, and a handler that compares URL.Path itself. Prints the ports.
+// Go's ServeMux, and two handlers that compare URL.Path themselves, as it is or after path.Clean. Prints the ports.
 package main
 
 import (

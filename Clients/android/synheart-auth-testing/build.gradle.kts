@@ -32,7 +32,7 @@ android {
 
 kotlin {
     explicitApi()
-    // The version in the POM: an app's compiler must be able to read it.
+    // The version of the Kotlin standard library in the POM. An app's compiler must be able to read that library.
     coreLibrariesVersion = libs.versions.kotlin.stdlib.get()
     compilerOptions {
         allWarningsAsErrors = true

@@ -23,7 +23,7 @@ android {
         targetCompatibility = JavaVersion.VERSION_1_8
     }
 
-    // Development mode is in src/debug. An app's debug build gets it, and its release build does not.
+    // Publishes both variants. Development mode is in src/debug, so only the debug build of an app contains it.
     publishing {
         multipleVariants {
             allVariants()
@@ -35,7 +35,7 @@ android {
 
 kotlin {
     explicitApi()
-    // The version in the POM: an app's compiler must be able to read it.
+    // The version of the Kotlin standard library in the POM. An app's compiler must be able to read that library.
     coreLibrariesVersion = libs.versions.kotlin.stdlib.get()
     compilerOptions {
         allWarningsAsErrors = true
@@ -50,7 +50,7 @@ kotlin {
 }
 
 dependencies {
-    // Part of the API: StateFlow.
+    // The library's public API exposes StateFlow.
     api(libs.coroutines.core)
     // An app that uses Play Integrity, or the interceptor for OkHttp, adds the library itself.
     compileOnly(libs.play.integrity)

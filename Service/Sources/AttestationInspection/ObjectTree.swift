@@ -39,7 +39,7 @@ package enum ObjectTree {
         }
     }
 
-    /// A member's name may come from the object too. It is quoted unless it looks like a name of this tool.
+    /// The name of a member. A name can come from the untrusted object, so it is quoted unless it looks like a name of this tool.
     private static func name(_ name: String) -> String {
         let isPlain = name.unicodeScalars.allSatisfy { scalar in
             scalar.isASCII

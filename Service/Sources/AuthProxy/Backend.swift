@@ -22,8 +22,8 @@ final class Backend: Sendable {
         var configuration = HTTPClient.Configuration.strict
         configuration.timeout.connect = min(.seconds(5), self.timeout)
         configuration.timeout.read = self.timeout
-        // Close idle connections before the server does: a request that was just sent on such a connection would be lost. Some
-        // servers close them after 2 s.
+        // Close idle connections before the server does, because a request that is sent while the server closes its
+        // connection is lost. Some servers close idle connections after 2 s.
         configuration.connectionPool.idleTimeout = origin.scheme == .https ? .seconds(30) : .milliseconds(1500)
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = Self.connections
         // The default tracer records nothing, and the client would parse each URL a second time for it.

@@ -90,7 +90,7 @@ final class BodyPipe: AsyncSequence, Sendable {
                 }
                 state = .closed
                 reader.resume(throwing: error)
-            // The writer waits until its piece is read, so it cannot end the body.
+            // In state `full` the writer still waits in `write`, so it cannot end the body. In the other states the body has ended.
             case .full, .ended, .closed: break
             }
         }

@@ -67,8 +67,8 @@ struct ForwardedHeaders: Sendable {
         "transfer-encoding", "upgrade", "http2-settings",
     ]
 
-    /// Headers that the proxy itself sets, handles or drops: the backend's own host, the length of the body, the expectation, and
-    /// the alternative header for a request's origin.
+    /// Headers of the client that the proxy does not forward. The HTTP client sets the backend's host and the length of
+    /// the body, the proxy itself handles `Expect`, and the `X-Forwarded-` headers take the place of `Forwarded`.
     private static let ended: Set<String> = ["host", "content-length", "expect", "forwarded"]
 
     /// Whether only a gateway may set a header: the signer and origin of a request, the service credential, and `Proxy`, which

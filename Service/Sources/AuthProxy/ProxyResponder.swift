@@ -182,7 +182,8 @@ struct Declined: Error {
 
     /// The refusal of an unverified request that observe mode would let pass.
     ///
-    /// - Parameter code: why it would be refused in mode `enforce`. Nil or a code of a newer service becomes `FORBIDDEN`.
+    /// - Parameter code: the code with which mode `enforce` would refuse the request. Nil, or a code that only a newer
+    ///   service knows, becomes `FORBIDDEN`.
     init(observed code: String?) {
         let known = code.flatMap { ErrorCode(rawValue: $0) } ?? .forbidden
         self.init(

@@ -9,8 +9,8 @@ package struct InvalidStatus: Error, CustomStringConvertible {
 
     package var description: String { "status \(status)" }
 
-    /// Ends the connection of an answer with a status below 100. AsyncHTTPClient would treat the answer as informational, and
-    /// trap on its end. For `HTTPClient.Configuration.http1_1ConnectionDebugInitializer`.
+    /// Ends the connection of an answer with a status below 100. AsyncHTTPClient would treat the answer as informational,
+    /// and trap when the answer ends. This is a value for `HTTPClient.Configuration.http1_1ConnectionDebugInitializer`.
     @Sendable package static func refuse(on channel: any Channel) -> EventLoopFuture<Void> {
         channel.eventLoop.makeCompletedFuture {
             let pipeline = channel.pipeline.syncOperations

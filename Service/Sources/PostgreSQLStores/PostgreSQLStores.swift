@@ -35,8 +35,8 @@ public final class PostgreSQLStores: Sendable {
         /// The store in which this node keeps replay claims and challenges. If it is not PostgreSQL, `challenges` and `replay`
         /// refuse every call.
         public var claims = ClaimPlace.postgresql
-        /// Returns why the store that `claims` names cannot be used now; nil: it can be used. A starting node calls it before this
-        /// store replaces another one as the keeper.
+        /// Returns why the store that `claims` names cannot be used now; nil: it can be used. A starting node calls this
+        /// closure before that store replaces another one as the keeper of the claims.
         public var troubleOfClaims: @Sendable () async -> StoreError? = { nil }
         /// Whether only replicas with every acknowledged commit are ever promoted. A synchronous replica and a failover manager
         /// that knows which replica is synchronous ensure this. If PostgreSQL keeps the claims, and the promoted server has the
@@ -46,8 +46,8 @@ public final class PostgreSQLStores: Sendable {
         public var createsTables = true
         /// Observes each call; nil: no observer.
         public var observer: (any StoreObserver)?
-        /// How long a starting node watches a lease that no node renews, before it takes over. Tests set a shorter time. A longer
-        /// time is safe, too.
+        /// How long a starting node watches the lease of the claims' keeper without seeing a renewal, before it takes over.
+        /// Tests set a shorter time. A longer time is safe, too.
         var vacancy: Duration = .seconds(10)
         /// The largest allowed difference between this node's clock and the server's, in seconds. Tests that move clocks allow
         /// more.
@@ -73,7 +73,7 @@ public final class PostgreSQLStores: Sendable {
     public let signingKeys: any SigningKeyStore
     /// The App Attest receipts of devices, and when each must be exchanged for a newer one.
     public let receipts: any ReceiptStore
-    /// Proofs that wait for their provider, sealed.
+    /// Sealed proofs whose provider has not answered yet.
     public let pendingProofs: any PendingProofStore
     /// Recorded refusals, sealed.
     public let recordings: any RecordingStore
@@ -134,7 +134,7 @@ public final class PostgreSQLStores: Sendable {
         return stores
     }
 
-    /// Starts the background work with its first round.
+    /// Runs the first round of the keeper watch and of the sweeper, and starts both in the background.
     private func begin() async {
         // If one of these calls fails, the node starts anyway, and a later round tries again. The node is not ready until it has
         // read which store is the keeper.

@@ -11,10 +11,10 @@ public struct RESPCommand: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - words: the first words.
-    ///   - count: the number of all words; nil: there are no others.
+    ///   - count: the total number of words; nil: `words` are all of them.
     public init(_ words: String..., count: Int? = nil) { self.init(words, count: count) }
 
-    /// A command that begins with these words. `count` is the number of all words; nil: there are no others.
+    /// A command that begins with these words. `count` is the total number of words; nil: these are all of them.
     public init(_ words: [String], count: Int? = nil) {
         buffer = ByteBuffer()
         let count = max(count ?? 0, words.count)

@@ -2,9 +2,10 @@ public import NIOCore
 
 /// Reads values from a stream of bytes, however it is split.
 ///
-/// The decoder is strict: lines end with CRLF, and integers have one form. It refuses streamed values and attributes, which servers
-/// send only to clients that ask for them. It bounds depth, elements, lengths and the size of one value, and reserves no memory
-/// for announced lengths. It keeps its state between calls, so that no byte is parsed twice.
+/// The decoder is strict: lines end with CRLF, and integers have no plus sign and no leading zeros. It refuses
+/// streamed values and attributes, which servers send only to clients that ask for them. It bounds depth, elements,
+/// lengths and the size of one value, and reserves no memory for announced lengths. It keeps its state between calls,
+/// so that no byte is parsed twice.
 public struct RESPDecoder: Sendable {
     /// The bounds of one value.
     public struct Limits: Sendable, Hashable {
@@ -45,7 +46,7 @@ public struct RESPDecoder: Sendable {
     private var open: [Open] = []
     /// The bulk string whose length was read, while some of its bytes have not arrived; nil if there is none.
     private var pending: (kind: Bulk, length: Int)?
-    /// The number of bytes of the current line that contain no line feed, so that no byte is searched twice.
+    /// The number of bytes of the current line that were searched without finding a line feed, so that no byte is searched twice.
     private var scanned = 0
     private var elements = 0
     private var size = 0

@@ -188,12 +188,12 @@ extension Script {
         return 1
         """)
 
-    /// Counts a node's rounds at a server.
+    /// Counts a node's rounds of checks at a server.
     ///
-    /// KEYS: the epoch, the node's count. ARGV: the count and the clock in the server's last answer to this node, or 0 and 0.
-    /// Answers the next count and the server's clock in milliseconds. The count is -1 if the server now has a smaller count than in
-    /// the last answer, and no epoch has begun since that answer. A count expires an hour after the node's last round. That is no
-    /// loss.
+    /// KEYS: the epoch, the node's count. ARGV: the count and the clock in the server's last answer to this node, or 0
+    /// and 0. Answers the next count and the server's clock in milliseconds. The count is -1 if the server now has a
+    /// smaller count than in the last answer, and no epoch has begun since that answer. A count expires an hour after the
+    /// node's last round. An expired count does not cause the answer -1.
     static let countRound = Script(
         """
         local clock = redis.call('TIME')

@@ -16,7 +16,7 @@ struct Script: Sendable {
     /// The command that runs the script.
     ///
     /// - Parameters:
-    ///   - words: how many words `add` adds: the count of the keys, the keys and the arguments.
+    ///   - words: the number of words that `add` adds. These words are the number of keys, the keys and the arguments.
     ///   - isLoaded: whether the server has the script in its cache.
     func command(words: Int, isLoaded: Bool = true, _ add: (inout RESPCommand) -> Void) -> RESPCommand {
         var command = RESPCommand(isLoaded ? ["EVALSHA", digest] : ["EVAL", source], count: words + 2)

@@ -4,11 +4,12 @@ public import Hummingbird
 internal import NIOCore
 public import RequestVerification
 
-/// A request reaches the route only if the verifier accepts it, or if observe mode lets it pass.
+/// A middleware that passes a request to the route only if the verifier accepts it, or if observe mode lets it pass.
 /// ``VerificationRequestContext/identity`` tells the route who signed.
 ///
-/// Add it before everything that reads the body or needs an identity. If it is mounted twice, only the outer middleware asks the
-/// service, through its own verifier. So use the same verifier for all routes below it.
+/// Add it before everything that reads the body or needs an identity. If two of these middlewares are nested, only
+/// the outer one asks the service, and the verifier of the inner one is not used. So use the same verifier for all
+/// routes below the outer one.
 public struct VerificationMiddleware<Context: VerificationRequestContext>: RouterMiddleware {
     private let verifier: RequestVerifier
 

@@ -33,7 +33,7 @@ public final class SQLiteStores: Sendable {
         public var maximumChallenges = 100_000
         /// The largest number of live replay claims. Beyond it, claims are refused. A claim takes about 30 bytes of memory.
         public var maximumClaims = 24_000_000
-        /// Observes each call; nil: no observer.
+        /// Observes each call; nil for no observer.
         public var observer: (any StoreObserver)?
 
         /// The defaults.
@@ -56,7 +56,7 @@ public final class SQLiteStores: Sendable {
     public let signingKeys: any SigningKeyStore
     /// The App Attest receipts of devices, and when each must be exchanged for a newer one.
     public let receipts: any ReceiptStore
-    /// Proofs that wait for their provider, sealed.
+    /// Sealed proofs that their provider, such as Google, has not checked yet.
     public let pendingProofs: any PendingProofStore
     /// Recorded refusals, sealed.
     public let recordings: any RecordingStore

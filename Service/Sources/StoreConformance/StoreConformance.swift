@@ -105,7 +105,7 @@ public struct StoresUnderTest: Sendable {
     public var serviceKeys: any ServiceKeyStore
     /// The archives of the audit log. Nil: their checks are skipped.
     public var auditArchives: (any AuditArchiveStore)?
-    /// Forgets devices of `devices`. Nil: its checks are skipped.
+    /// The store that forgets ended devices of `devices`. Nil: its checks are skipped.
     public var endedDevices: (any EndedDeviceStore)?
     /// Webhooks. Nil: their checks are skipped.
     public var webhooks: (any WebhookStore)?

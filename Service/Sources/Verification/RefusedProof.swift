@@ -8,8 +8,8 @@ public struct RefusedProof: Sendable {
     public let step: String
     /// The inputs, as an input line of a batch (DocC article *Verifying in batches* of AttestationInspection).
     public let line: JSONObject
-    /// The policy, the roots and the lists of the check. The response keys of Play Integrity are only for decoding the token
-    /// once, and must not be stored. The list of revoked keys in the options has only the entries for the chain.
+    /// The policy, the trust anchors and the list of revoked keys for the check. The list has only the entries for
+    /// the refused chain. `playKeys` are only for decoding the token once, and must not be stored.
     public let options: VerificationOptions
 
     /// A refused proof.

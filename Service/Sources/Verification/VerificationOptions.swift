@@ -5,11 +5,11 @@ public import StrictJSON
 
 /// The options of a verification: policy, roots, lists and keys.
 public struct VerificationOptions: Sendable {
-    /// Roots in PEM, which replace the built-in anchors; nil: the built-in ones alone.
+    /// Roots in PEM. They replace the built-in anchors unless `keepsBuiltInRoots` is true. Nil: only the built-in anchors are trusted.
     public var rootsPEM: String? { didSet { prepareAppleVerifiers() } }
     /// Whether the built-in anchors are trusted in addition to `rootsPEM`, as in an app with `trust_anchors`.
     public var keepsBuiltInRoots = false { didSet { prepareAppleVerifiers() } }
-    /// Android's list of revoked keys, a JSON text; nil: none is used.
+    /// Android's list of revoked keys, a JSON object with the member `entries`; nil: no list is used.
     public var statusList: JSONValue?
     /// Play Integrity's `DECRYPTION_KEY` and `VERIFICATION_KEY`: one pair, a list of them, or an object with such a list as `keys`.
     public var playKeys: JSONValue?
@@ -21,7 +21,7 @@ public struct VerificationOptions: Sendable {
     /// `expected_challenge` and `challenge_member` used. A line of a batch may come from an attacker.
     package var trustsLine = false
 
-    /// Verifiers with these roots, created once and not for every line; nil if `rootsPEM` has no certificate.
+    /// The Apple verifiers for `rootsPEM`, created once for all lines; nil if `rootsPEM` has no certificate.
     private var apple: AppleVerifiers? = .builtIn
 
     /// No options.
@@ -61,7 +61,7 @@ extension VerificationOptions {
         }
     }
 
-    /// The verifiers with these roots.
+    /// The Apple verifiers for `rootsPEM`. Throws if `rootsPEM` has no certificate.
     package func appleVerifiers() throws(Problem) -> AppleVerifiers {
         guard let apple else {
             throw Problem(description: "roots: expected certificates in PEM, of which at least one can be read")

@@ -339,7 +339,7 @@ import Verification
         #expect(output.lines[1] == #"{"line":2,"outcome":null,"code":"UNREADABLE"}"#)
     }
 
-    /// Object and key id come from a device: malformed ones are refused, and the line is readable.
+    /// The object and the key id come from a device. Malformed ones are refused, but the line is still readable.
     @Test(arguments: [
         #"{"format":"app-attest-receipt","object":"%%%"}"#, #"{"format":"app-attest-attestation","object":"o2Nm!"}"#,
         #"{"format":"app-attest-assertion","object":""}"#,

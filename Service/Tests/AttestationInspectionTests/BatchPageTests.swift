@@ -24,7 +24,7 @@ import struct Foundation.URL
         let policies = try #require(text.range(of: "### Policies").map { text[$0.upperBound...] })
         let row = try #require(policies.split(separator: "\n").first { $0.hasPrefix("| \(format) |") })
         let cell = row.dropFirst("| \(format) |".count).prefix { $0 != "|" }
-        // `allow` and `refuse` are values.
+        // The cell also has `allow` and `refuse` in backticks. They are values, not names of members.
         let listed = Set(
             cell.split(separator: "`").enumerated().filter { $0.offset % 2 == 1 }.map { String($0.element) }
         )

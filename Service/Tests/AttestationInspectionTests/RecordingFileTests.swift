@@ -14,7 +14,8 @@ import Verification
     private static let authority = try? AppleAuthority(from: now - 30 * 86400)
     private static let appID = "TEAMID1234.com.example.app"
 
-    /// A recorded attestation that is refused only for its validation category. The recording has its roots and its policy.
+    /// A recorded attestation that is refused only for its validation category. The recording contains the roots and the
+    /// policy of the verification.
     private func evidence(refusal: (code: String, step: String)? = nil) throws -> RecordingFile {
         let authority = try #require(Self.authority)
         let device = AppleDevice(system: .iOS("27.0.1"), app: AppleApp(appID: Self.appID), authority: authority)

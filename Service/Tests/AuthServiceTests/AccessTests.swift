@@ -4,7 +4,7 @@ import Crypto
 import StrictJSON
 import Testing
 
-/// Every cell of the table *Who may do what*, tested through the service.
+/// Every cell of the protocol's table *Who may do what*, tested through the service.
 @Suite("Who may do what")
 struct AccessTests {
     enum State: String, CaseIterable {

@@ -13,8 +13,8 @@ import Testing
 struct AndroidRegistrationTests {
     static let google = Result { try GoogleAuthority() }
 
-    /// A world whose app demands `proof` and trusts the test authority. The app has the authority's response keys; without
-    /// `keys`, it has a service account.
+    /// A world whose app demands `proof` and trusts the test authority. The app has the authority's response keys if
+    /// `keys` is true, and a service account otherwise.
     private static func world(
         _ proof: String, keys: Bool = true, statusList: String? = "https://example.com/status",
         testResponses: Bool = false,
@@ -131,8 +131,8 @@ struct AndroidRegistrationTests {
     func strongBox() async throws {
         let world = try await Self.world("key_attestation")
         #expect(try await Self.register(world, Proofs(token: nil, chain: .strongBox)).key == .strongbox)
-        // A leaked TEE key can sign an attestation that claims StrongBox. So the security level in the certificate of the signing
-        // key counts.
+        // A leaked TEE key can sign an attestation that claims StrongBox. So the verifier uses the security level in the
+        // certificate of the attestation key.
         var claimed = KeyAttestationOptions.strongBox
         claimed.certifiedSecurityLevel = 1
         #expect(try await Self.register(world, Proofs(token: nil, chain: claimed)).key == .tee)

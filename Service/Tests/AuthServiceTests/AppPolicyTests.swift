@@ -195,7 +195,7 @@ struct AppPolicyTests {
         return world
     }
 
-    /// The members without a row, each with the suite that tests it, or with the reason why no test is needed.
+    /// The members of an app record that have no row above, each with the suite that tests it, or with the reason why no test is needed.
     private static let elsewhere: [String: String] = [
         "app_id": "What is provisioned", "name": "for people", "enabled": "Who may do what",
         "mode": "Verify, Registration", "build_channel": "App records, Development mode",

@@ -78,7 +78,8 @@ struct AssertionTests {
         let world = try await AppleWorld(ios: Self.demanding)
         var (device, attestKey) = try await world.device()
         let first = try world.asserting(try world.world.signed(device, pay), &attestKey)
-        // The holder of the signing key can sign the same bytes again. The assertion covers only these bytes.
+        // The holder of the signing key can sign the same bytes again. The assertion covers only these bytes, so it fits the
+        // second request too.
         let second = try world.world.signed(device, pay).adding(
             HeaderName.assertion, first.header(HeaderName.assertion))
         try await world.world.verify(first)

@@ -116,7 +116,7 @@ struct DevelopmentModeTests {
         world.clock.advance(30)
         try await attempts(6..<300)
         #expect(try await world.audited(.securityEvent).count == 10)
-        // Now only the first six rows are a minute old, so six more are allowed, not ten.
+        // Now only the first six events are a minute old, so six more events are recorded, not ten.
         world.clock.advance(30)
         try await attempts(300..<400)
         #expect(try await world.audited(.securityEvent).count == 16)

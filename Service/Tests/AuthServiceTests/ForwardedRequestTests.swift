@@ -208,7 +208,7 @@ import Testing
             method, "/", [("X-Original-Content-Length", length), ("X-Original-Transfer-Encoding", coding)])
         let body = [UInt8](repeating: 1, count: received)
         #expect(Self.isRefused { _ = try question(lines, received: body) } == !isAccepted)
-        // The path form ignores these headers.
+        // In the path form (a target below `/auth/v1/forward/`), the headers that describe the body are ignored.
         #expect(try question(lines, received: body, method: method, target: "/auth/v1/forward/").body == .bytes(body))
     }
 }

@@ -5,7 +5,8 @@ import StoreConformance
 import StrictJSON
 import Testing
 
-/// Invariants under random sequences of operations: a key has one device and one role forever, and an ended device stays ended.
+/// Invariants under random sequences of operations: a key belongs to one device forever, a key that was replaced
+/// never becomes current again, and an ended device stays ended.
 @Suite("Invariants")
 struct InvariantTests {
     /// The test's own record of a device.

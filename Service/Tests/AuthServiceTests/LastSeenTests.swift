@@ -5,7 +5,7 @@ import Testing
 
 @testable import AuthService
 
-/// Last-seen times of devices are written in steps.
+/// The last-seen times of devices are written in steps: each write has at most `LastSeen.step` devices.
 struct LastSeenTests {
     private let world: World
     private let devices: [DeviceID]

@@ -47,7 +47,7 @@ struct LimitTests {
         #expect(shares.take(9, of: app, until: UnixTime(601), now: UnixTime(540)) == nil)
         #expect(shares.announcements(now: UnixTime(541)) == [:])
         #expect(shares.take(11, of: app, until: UnixTime(601), now: UnixTime(541)) == nil)
-        // Other nodes may have received this announcement.
+        // Other nodes may receive this announcement. So the later fall to 0 is announced until they have reported back.
         #expect(shares.announcements(now: UnixTime(542)) == [app: 20])
         #expect(shares.announcements(now: UnixTime(660)) == [app: 0])
         shares.applyReports([:], of: [app: 0])

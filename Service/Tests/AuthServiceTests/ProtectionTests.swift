@@ -43,7 +43,7 @@ struct ProtectionTests {
         await world.stores.recover()
         world.clock.advance(6)
         _ = try await world.challenge()
-        // The exemption remains when another process has changed an app, so that the record is read again.
+        // The exemption remains after another process changes an app. After such a change, the record is read again.
         world.service.apps.forget()
         _ = try await world.challenge()
         world.clock.advance(54)
@@ -108,7 +108,8 @@ struct ProtectionTests {
         #expect(seen.flush().reduce(0) { $0 + $1.count } == 2500)
         seen.record(devices[2], at: World.start + 3000)
         for batch in batches { seen.markWritten(batch) }
-        // A registration may have read a row before its time was written, so the buffer keeps the devices until the next flush.
+        // A registration may have read a device's row before the last-seen time was written to it. So the buffer still
+        // reports the devices until the next flush.
         #expect(devices.allSatisfy(seen.mayContain))
         #expect(seen.flush() == [[devices[2]: World.start + 3000]])
         #expect(devices.filter(seen.mayContain) == [devices[2]])

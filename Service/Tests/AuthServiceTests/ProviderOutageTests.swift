@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Outage of a provider")
 struct ProviderOutageTests {
-    /// The number of rounds, one every 30 s, in the last of the 24 hours for which the service keeps a proof.
+    /// The number of rounds, one every 30 s, in the last hour of the 24 hours for which the service keeps a proof.
     private static let lastRounds = 120
     private static let waiting: [String: JSONValue] = ["registration": ["provider_outage": "pending"]]
 
@@ -126,11 +126,12 @@ struct ProviderOutageTests {
         #expect(try await world.row(device).status == .pending)
         world.clock.advance(-3 * 86_400)
         await world.service.settlePendingProofs()
-        // In that round, the proof was not in its last hour, so the service set its count of such rounds back to 0.
+        // The clock was right in that round, so the proof was not in its last hour. The service set its count of rounds in
+        // the last hour back to 0.
         world.clock.advance(3 * 86_400)
         for _ in 0..<Self.lastRounds { await world.service.settlePendingProofs() }
         #expect(try await world.row(device).status == .pending)
-        // The next retry is now three days ahead. The service ignores such a time, because the clock was set back.
+        // The clock is set back, so the next retry is three days ahead. The service ignores a retry time that is so far ahead.
         world.clock.advance(-3 * 86_400)
         world.google.comeBack()
         await world.service.settlePendingProofs()

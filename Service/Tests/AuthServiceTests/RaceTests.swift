@@ -145,7 +145,8 @@ struct RaceTests {
         } catch let error as ServiceKeyError { #expect(!isAdmitted && error.code == .busy) }
     }
 
-    /// Adds or removes a check value, as other processes do when they rotate the service key.
+    /// Adds or removes a check value right before each of the next `left` replacements, as other processes do when they
+    /// rotate the service key.
     private static func alternate(_ stores: isolated MemoryStores, _ checks: [ServiceKeyCheck], left: Int) {
         guard left > 0, let known = try? stores.keyChecks() else { return }
         let other = known.count == 1 ? [checks[1], checks[2]] : [checks[1]]

@@ -63,7 +63,8 @@ struct SameKeyAgainTests {
         #expect(try await world.world.audited(.deviceEvidenceReplaced).map { $0.detail["rebound"] } == [false])
     }
 
-    /// Events after which a registration is no retry: a use of the device shows that its client got the answer, or a week has passed.
+    /// Events after which a new registration with the same key is not a retry of the first one. Either the device was
+    /// used, which shows that its client got the first answer, or a week has passed.
     enum Use: String, CaseIterable {
         case justVerified, writtenDown, notWritten, asserted, rotated, schemeTwo, weekOld
     }
@@ -212,7 +213,7 @@ struct SameKeyAgainTests {
         #expect(row.assurance == Assurance(app: .playIntegrity, key: .appVouched, labels: strong))
     }
 
-    /// The stored assurance, the assurance of the new proof, and the expected result; nil: the new proof is refused.
+    /// The stored assurance, the assurance of the new proof, and the stored assurance afterwards; nil if it stays as it was.
     private static let proofs: [(Assurance, Assurance, Assurance?)] = [
         (.of(.none, .strongbox), google, .of(.playIntegrity, .strongbox, device)),
         (.of(.none, .tee), google, .of(.playIntegrity, .tee, device)),

@@ -59,7 +59,7 @@ struct SchemeOneTests {
             try await world.verify(request.adding(header.uppercased(), request.header(header)))
         }
         let missing = request.with(header, nil)
-        // Without X-App-ID, the app is unknown: the credential is for two apps.
+        // X-App-ID is needed too: the credential is for two apps, so without the header the app is unknown.
         try await expect(.invalidRequest) { try await world.verify(missing) }
         try await world.verify(request)
     }

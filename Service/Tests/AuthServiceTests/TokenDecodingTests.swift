@@ -10,7 +10,7 @@ import Testing
 /// A Play Integrity token is decoded with the app's keys, by Google, or not at all.
 @Suite("Decoding of tokens")
 struct TokenDecodingTests {
-    /// `old` has the response keys in the app record. `new` has the keys that Play Console issued later.
+    /// The app record has the response keys of `old`. `new` has the keys that Play Console issued later.
     private static let old = Result { try GoogleAuthority() }
     private static let new = Result { try GoogleAuthority() }
 

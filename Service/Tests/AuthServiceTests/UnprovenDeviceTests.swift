@@ -132,7 +132,7 @@ struct UnprovenDeviceTests {
         #expect(try await world.register(try await enrolment(world, key), []) == first)
         let unsigned = try await enrolment(world, key, proving: false)
         try await expect(.providerUnavailable) { try await world.register(unsigned, []) }
-        // The key of an Android device, sent for iOS. The iOS proof is judged without a provider, and is malformed.
+        // The same key in a request for iOS. The service judges the iOS proof without asking a provider. This proof is malformed.
         let apple = try await world.enrolment(key, platform: .ios, proof: { _ in "AAAA" })
         try await expect(.invalidAttestation) { try await world.register(apple, []) }
     }

@@ -39,7 +39,7 @@ import Testing
     }
 
     @Test func `the signature is that of Standard Webhooks`() throws {
-        // The example of the specification.
+        // The example of the Standard Webhooks specification.
         let message = WebhookMessage(
             id: "msg_p5jXN8AQM9LWM0D4loKWxJek", body: Array(#"{"test": 2432232314}"#.utf8))
         let secret = try #require(Base64.standard.decode("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"))
@@ -116,7 +116,7 @@ import Testing
         }
         #expect(givenUp(World.start, World.start + 86_399) == [])
         #expect(givenUp(World.start, World.start + 86_400) == [1])
-        // The service was down for two days. A receiver that has failed for one minute since then gets more time.
+        // The service was down for two days. Since then, the receiver has failed for only one minute, so no event is given up yet.
         #expect(givenUp(World.start + 172_800, World.start + 172_860) == [])
         #expect(givenUp(nil, World.start + 172_860) == [])
     }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import AuthService
 
-/// The decisions of another app record about stored devices.
+/// The decisions that a different app record would make about stored devices.
 @Suite struct WhatIfTests {
     private static let now = UnixTime(1_790_000_000)
 

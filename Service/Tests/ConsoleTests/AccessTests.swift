@@ -7,7 +7,7 @@ import Testing
 
 @testable import Console
 
-/// Credentials, signing keys and webhooks.
+/// The console's pages about credentials, signing keys and webhooks.
 @Suite struct AccessTests {
     private static let path = "/console/access"
     private static let creation = path + "/credentials/create"

@@ -19,7 +19,7 @@ import Testing
         return FormFields(page.text)
     }
 
-    /// The fields, without the token, of the form in which a page has the draft as JSON, such as a confirmation.
+    /// The fields, without the token, of the form that carries the draft as JSON, for example on a confirmation page.
     private static func hidden(_ page: String) -> [(String, String)] {
         FormFields(page, with: "class=\"buttons\"").all.filter { $0.0 != "token" }
     }

@@ -190,7 +190,7 @@ import Testing
             let answer = try await browser.submit(
                 Self.path, hidden + fields + [("step", step.rawValue), ("go", go)])
             #expect(answer.status == (go == "next" ? 400 : 200))
-            // The page marks the fields with an error. These depend on the text, so the tags of fields are not compared.
+            // The page marks the invalid fields. Which fields are invalid depends on the text, so the tags of fields are not compared.
             return Markup.tags(answer.text).filter { tag in
                 !["input", "textarea", "select"].contains { tag.hasPrefix($0) }
             }

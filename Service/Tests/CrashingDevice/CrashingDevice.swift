@@ -9,13 +9,13 @@ import SynheartAuth
 ///
 ///     CrashingDevice register|rotate|reset|recover URL APP DIRECTORY AUTHORITY [android]
 ///
-/// `register`, `rotate` and `reset` do one operation. The latter two register first, without crash points. The process dies at
-/// the point that CRASH_AT names. Without CRASH_AT, it prints the number of points. `recover` acts like an app at its next
-/// launch, and prints the state of the device.
+/// `register`, `rotate` and `reset` do one operation. `rotate` and `reset` first register, without crash points. The
+/// process dies at the point that CRASH_AT names. Without CRASH_AT, it prints the number of points. `recover` acts
+/// like an app at its next launch, and prints the state of the device.
 ///
 ///     CrashingDevice conformance [MISBEHAVIOUR]
 ///
-/// does what `synheart-auth conformance client` asks for: `ConformanceClient`.
+/// The second form runs the steps that `synheart-auth conformance client` asks for. See `ConformanceClient`.
 @main struct CrashingDevice {
     let app: String
     let directory: String

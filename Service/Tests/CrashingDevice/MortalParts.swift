@@ -2,7 +2,8 @@ import AuthContract
 import CCrashPoints
 import SynheartAuth
 
-// Wrappers for the parts of the SDK's platform. Each call has a crash point before it, and each answer of the service one after it.
+// Wrappers for the parts of the SDK's platform. Each call has a crash point before it. `MortalTransport` has another
+// crash point after each answer of the service.
 
 struct MortalStorage: RecordStorage {
     let base: any RecordStorage

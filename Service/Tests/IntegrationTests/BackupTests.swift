@@ -18,8 +18,8 @@ import Testing
     private static let app = DevelopmentDevice.app.replacing(
         #""build_channel""#,
         with: #""signature":{"future_window_seconds":5,"past_window_seconds":600},"build_channel""#)
-    /// How far the clocks of the restored service and of its devices are ahead, in seconds. The restored service refuses requests
-    /// that are dated up to 300 s after the restore, so the test waits only for the rest.
+    /// How far the clocks of the restored service and of its devices are ahead, in seconds. The restored service refuses requests that are
+    /// dated up to 300 s after the restore. With clocks that are 298 s ahead, the test waits only for the last seconds of that time.
     private static let later: Int64 = 298
 
     private func restore(key: String) async throws -> Binary.Result {

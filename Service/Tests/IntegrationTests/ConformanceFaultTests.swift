@@ -130,7 +130,7 @@ import Testing
         forgetful.close()
     }
 
-    /// Faulty gateways. Each asks `/verify` about a request that differs from the one that the client sent.
+    /// Faulty gateways. Each asks the service's `/auth/v1/forward` about a request that differs from the one that the client sent.
     private static let gateways:
         [(what: String, noticedBy: String, change: @Sendable (ProxiedRequest) -> ProxiedRequest)] = [
             (

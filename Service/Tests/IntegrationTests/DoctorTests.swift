@@ -274,7 +274,7 @@ import Testing
         #expect(report.result.status == 1)
         #expect(report.state("configuration") == "fail")
         #expect(report.messages("configuration").contains("server.host"))
-        // The store is still checked.
+        // Doctor still checks the store, although it refuses the configuration.
         #expect(report.state("audit") == "ok")
     }
 

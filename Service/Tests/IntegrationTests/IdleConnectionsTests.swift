@@ -62,7 +62,7 @@ import Testing
     }
 }
 
-/// The file descriptor limit: the test's connections are descriptors of its own process.
+/// The limit on open file descriptors. Tests raise it, because each of their connections is a descriptor of the test process.
 enum OpenFileLimit {
     static func raise() {
         var limit = rlimit()

@@ -36,7 +36,7 @@ import Testing
 
     @Test(.enabled(if: canTrace, "scripts/prepare strace, and the right to trace"), arguments: calls)
     func `a killed first use leaves a usable state`(_ call: String) async throws {
-        // The first calls are those of the dynamic loader.
+        // The dynamic loader makes the first `openat` calls, so the kills begin at call 20.
         let occurrences =
             call == "openat"
             ? Array(stride(from: 20, through: 90, by: Self.isThorough ? 1 : 6))

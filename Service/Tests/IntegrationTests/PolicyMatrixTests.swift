@@ -23,7 +23,7 @@ import Testing
         let platforms: [Platform]
         /// The codes of the errors that the policy intends. They need no recovery.
         let refusals: Set<String>
-        /// The status of a request to another service.
+        /// The expected status of the answer to a request to another service.
         let apiStatus: Int
         /// The scheme that the SDK is configured with: scheme 2 if the app record demands it.
         var scheme: SignatureScheme { path.last == "minimum_scheme" && value == 2 ? .two : .one }
@@ -75,7 +75,7 @@ import Testing
 
     @Test("every policy and operation work together, or the recovery does", arguments: Moment.allCases)
     func matrix(moment: Moment) async throws {
-        // If a run takes a third of the cases, it still has every setting, each at one of the three moments.
+        // With `TEST_SAMPLE=K/3`, a run takes a third of the cases. It still includes every setting, each at one of the three moments.
         let indices = Self.settings.indices.filter { isSampled($0 + moment.rawValue) }
         // Starts a new world after 16 cases, because each case advances the clock by a quarter of a year for each platform, and
         // the vendors' certificates expire after some years.
@@ -462,7 +462,8 @@ private struct PhoneClock: DeviceClock {
     var continuous: Duration { .seconds(clock.now.seconds) }
 }
 
-/// Moves the clock forward instead of waiting for a retry. Other waits take real time.
+/// Moves the clock forward instead of waiting for a retry. Other waits take a fixed real time, whatever their
+/// `duration` is.
 private struct ClockSleeper: Sleeper {
     let clock: MovableClock
 

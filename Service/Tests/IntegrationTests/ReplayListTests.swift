@@ -117,7 +117,7 @@ import Testing
             let device = try await service.device()
             let request = try device.request("GET", Route.status.rawValue, at: clock.now)
             #expect(try await service.send(request).status == 200)
-            // The step may be longer than the life of the claim of `request`. Then the claim of `later` may purge it.
+            // After a long step, the claim of `request` has expired. The claim of `later` may then purge it.
             clock.move(step)
             let later = try device.request("GET", Route.status.rawValue, at: clock.now)
             #expect(try await service.send(later).status == 200)
@@ -128,7 +128,7 @@ import Testing
         try await running { service in try await Self.expectNeverAccepted(request, by: service) }
     }
 
-    /// A live claim refuses the replay. If the claim may have been purged, the request is refused for its date.
+    /// Checks that the service refuses every variant of the request: as a replay, or because of its date if its claim may have been purged.
     private static func expectNeverAccepted(_ request: WireRequest, by service: ClockedService) async throws {
         for variant in ReplayVariant.allCases {
             let answer = try await service.send(try variant.apply(to: request))

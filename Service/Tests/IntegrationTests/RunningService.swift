@@ -67,7 +67,7 @@ private final class OutputFile: Sendable {
 final class RunningService: Sendable {
     let publicURL: String
     let operationsURL: String
-    /// Nil without `metrics.port`.
+    /// The URL of the metrics listener; nil without the setting `metrics.port`.
     let metricsURL: String?
     private let process: Process
 
@@ -83,7 +83,7 @@ final class RunningService: Sendable {
             errors: errors)
     }
 
-    /// Starts `serve` on these stores, such as `--postgresql` with its URL.
+    /// Starts `serve` with these flags for the stores, such as `--postgresql` and its URL.
     init(
         stores: [String], port: Int = 0, arguments: [String] = [], environment: [String: String] = [:],
         errors: FileHandle? = nil
@@ -115,7 +115,7 @@ final class RunningService: Sendable {
         operationsURL = String(try #require(words[2].firstRange(of: "operations=").map { words[2][$0.upperBound...] }))
     }
 
-    /// Waits for a line or the end of the process, on a separate thread.
+    /// The first line that a process writes, or all its output if it ends without a newline. A separate thread waits for it.
     private static func firstLine(of handle: FileHandle) async -> String {
         await withCheckedContinuation { continuation in
             DispatchQueue.global().async {
@@ -153,7 +153,7 @@ final class RunningService: Sendable {
             }
             group.addTask {
                 guard (try? await Task.sleep(for: limit)) != nil else { return nil }
-                // The other task cannot be cancelled: it ends with the process.
+                // The other task ignores cancellation. It returns only when the process ends.
                 self.signal(SIGKILL)
                 return nil
             }

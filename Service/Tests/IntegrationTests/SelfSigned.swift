@@ -5,7 +5,8 @@ import X509
 
 /// A self-signed certificate for localhost.
 enum SelfSigned {
-    /// Writes a certificate as PEM, and its key unless `certificateAlone`. It expires after `days`; negative: it has expired.
+    /// Writes a certificate that expires in `days` days, as PEM, and its key unless `certificateAlone`. With negative
+    /// `days`, the certificate has already expired.
     static func write(
         in folder: TemporaryFolder, days: Int, certificateAlone: Bool = false, isAuthority: Bool = false
     ) throws -> (certificate: String, key: String) {

@@ -81,6 +81,8 @@ import Testing
             #expect(
                 await eventually { logged().dropFirst(before).contains("nothing changed") }, "\(bad) \(logged())")
         }
+        // No value of a refused configuration is in effect: without `limits`, it would set the limit back to its default.
+        #expect(await WireConnection.exchange(port: service.port, large)?.status == 413)
         // A setting that needs a restart is reported until it is reverted: each reload is compared with the start, not with the
         // last reload.
         let limits = "log_level: info\nlimits: {device_body_bytes: 4096}\n"
@@ -92,8 +94,6 @@ import Testing
                 await eventually { logged().dropFirst(before).contains("\"needs_restart\":\"\(named)\"") },
                 "\(logged())")
         }
-        // No value of a refused configuration is in effect either.
-        #expect(await WireConnection.exchange(port: service.port, large)?.status == 413)
         #expect(!logged().contains("Cocoa"))
         #expect(service.stop() == 0)
     }

@@ -26,7 +26,7 @@ import Testing
 
     private func provision() async throws {
         let example = try await Binary.run(["apps", "example", "--authority", folder.path("authority.pem")])
-        // Without an authority, the app has no scheme 2.
+        // Without a host in `authorities`, the app cannot use scheme 2.
         let record = example.output.replacing(#""authorities": []"#, with: #""authorities": ["api.example.com"]"#)
         let added = try await Binary.run(["apps", "add", "--file", "-", "--database", database], input: record)
         try #require(added.status == 0, "\(added.errors)")

@@ -315,7 +315,8 @@ extension AgainstPostgreSQL {
             let server = try started()
             let url = try server.database()
             let stores = try await open(url, clock: SystemClock())
-            // The dump has the last reading. A later one would show at once that the data went back.
+            // Stops the node's background readings, so that the dump contains the last reading. A reading after the dump would
+            // show at once that the database went back to an earlier state.
             (stores.keeper as? KeeperWatch)?.finish()
             let now = SystemClock().now
             let device = try sampleDevice()

@@ -268,11 +268,11 @@ extension AgainstPostgreSQL {
             let before = try await here.setKeeper(Self.redis, actor: "test")
             #expect(before.place == .postgresql)
             await #expect(throws: StoreError.self) { try await claim([sampleClaim(device)], on: here, at: now) }
-            // Simulates a node that may have used the Redis without making second claims.
+            // Simulates a node that may have accepted requests with claims in Redis alone, without second claims in PostgreSQL.
             try server.sql("UPDATE claim_keeper SET settles_at = \(now.seconds + 600)", in: url)
             #expect(try await here.setKeeper(.postgresql, actor: "test").place == Self.redis)
             #expect(isLost(try await claim([sampleClaim(device)], on: here, at: now)))
-            // Nodes of the former keeper may have used Redis until their leases ended.
+            // Nodes that used Redis, the former keeper, may have made claims there until their leases ended.
             let present = SystemClock().now
             #expect(isLost(try await claim([sampleClaim(device)], on: here, at: present + 30 + 60, now: present)))
             let events = try await here.audit.events(app: nil, device: nil, before: nil, limit: 100).map(\.event)
@@ -435,7 +435,8 @@ extension AgainstPostgreSQL {
             for date in [first, first + 1800, last, last + 60] {
                 #expect(isLost(try await claim([wrong], on: stores, at: date)))
             }
-            // The claims of these two dates are in different tables of the ring, at any time of day.
+            // Claims are in a ring of tables, by the time at which they expire. The claims of these two dates are in different
+            // tables, at any time of day.
             #expect(try await claim([sampleClaim(device)], on: stores, at: now + 30_000) == .claimed)
             #expect(try await claim([sampleClaim(device)], on: stores, at: last + 3408) == .claimed)
             await stores.close()
@@ -450,7 +451,7 @@ extension AgainstPostgreSQL {
             try await dump.read("BEGIN; LOCK TABLE claims IN ACCESS SHARE MODE")
             try await stores.sweeper?.sweep()
             #expect(try server.sql("SELECT count(*) FROM claims", in: url) == "1")
-            // A replay of the claim that could not be removed is still refused, and the ring reuses its table.
+            // A replay of the claim that could not be removed is still refused. Claims that expire later reuse its table.
             #expect(try await claim([old], on: stores, at: now - 3000) == .expired)
             let turn = Int64(ClaimTable.slots * ClaimTable.stretch)
             #expect(try await claim([next], on: stores, at: now - 3000 + turn) == .claimed)
@@ -471,7 +472,8 @@ extension AgainstPostgreSQL {
             #expect(try await claim([live], on: stores) == .claimed)
             await dump.close()
             dump.thread.finish()
-            // The sweep pauses before the next attempt, because attempts block claims.
+            // After a failed removal, sweeps pause before the next attempt, because an attempt blocks claims. So this sweep
+            // removes nothing.
             try await stores.sweeper?.sweep()
             #expect(try server.sql("SELECT count(*) FROM claims", in: url) == "2")
             try server.sql("UPDATE claim_slots SET left_at = 0 WHERE left_at IS NOT NULL", in: url)

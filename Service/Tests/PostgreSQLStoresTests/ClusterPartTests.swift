@@ -6,8 +6,9 @@ import Testing
 @testable import PostgreSQLStores
 
 extension AgainstPostgreSQL {
-    /// `KeeperWatch.unclaimedEnd`: the latest date of a request that was accepted without a second claim. A node asks for it after
-    /// the server of a Cluster's partition was replaced. The id of the history stays.
+    /// `KeeperWatch.unclaimedEnd`: the latest date of a request that was accepted without a second claim, which is a
+    /// claim in PostgreSQL in addition to Redis. A node asks for this date after a server of a Redis Cluster was
+    /// replaced. The id of the history stays the same.
     @Suite
     struct ClusterPartTests {
         private static let redis = ClaimPlace("redis+cluster://h:6379/0?prefix=p:")
@@ -52,7 +53,7 @@ extension AgainstPostgreSQL {
             for reading in readings { #expect(reading + 5 <= found) }
             #expect(abs(found - 5 - SystemClock().now.seconds) <= 2)
             #expect(try await watch(nodes[0]).isCurrent(before))
-            // Simulates an earlier reading that was far ahead.
+            // Simulates an earlier reading of a clock that was far ahead.
             let ahead = SystemClock().now.seconds + 1000
             try server.sql("UPDATE claim_keeper SET mark = \(ahead)", in: url)
             #expect(try await end(nodes[0]) == ahead + 5)
@@ -131,7 +132,7 @@ extension AgainstPostgreSQL {
             #expect((660...670).contains(Int(try server.sql(rest, in: url)) ?? 0))
             #expect(try await end(stores) == nil)
             #expect(try #require(try await watch(stores).renew(try watch(stores).current())).unclaimedEnd == nil)
-            // A `settles_at` that is later stays.
+            // A later `settles_at` is not changed.
             try server.sql("UPDATE claim_keeper SET settles_at = \(Self.clock) + 5000", in: url)
             try await watch(stores).settle()
             #expect(Int(try server.sql(rest, in: url)) ?? 0 > 4900)

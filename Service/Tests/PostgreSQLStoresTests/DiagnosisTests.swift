@@ -56,7 +56,7 @@ extension AgainstPostgreSQL {
             try await PostgreSQLStores.migrate(url)
             #expect(await level(here) == .good)
             let node = try await open(url, options: options(here), clock: SystemClock())
-            // The node's first round named the keeper, and its next round renews the lease.
+            // The node named the keeper when it opened its stores. In the background, it renews the keeper's lease.
             #expect(await level(here) == .good)
             #expect(await level(there) == .failure)
             await node.close()

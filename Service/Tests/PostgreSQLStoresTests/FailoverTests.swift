@@ -62,14 +62,14 @@ extension AgainstPostgreSQL {
             try replica.promote()
         }
 
-        /// Waits until a node read the keeper's row, and looked for its claims.
+        /// Waits until a node has read the keeper's row and looked for its own claims in the database.
         private func look(_ node: PostgreSQLStores) async throws {
             let watch = try #require(node.keeper as? KeeperWatch)
             try await eventually { guard await watch.read() else { throw StoreError(.unavailable, "no answer yet") } }
         }
 
-        /// Repeats the claim until requests are judged again, and returns its outcome. While they are not, the outcome is
-        /// `historyLost` with a wait of at most a lease.
+        /// Repeats the claim while the outcome is `historyLost` with a wait of at most a lease: the store does not judge
+        /// requests yet. Returns the first other outcome.
         private func judged(_ made: ReplayClaim, by node: PostgreSQLStores) async throws -> ClaimOutcome {
             while true {
                 let outcome = try await eventually { try await claim(made, by: node, ahead: 40) }
@@ -77,7 +77,7 @@ extension AgainstPostgreSQL {
             }
         }
 
-        /// Whether the failover lost no claims: a fresh request is accepted once requests are judged again.
+        /// Whether the failover lost no claims. If so, the store accepts a fresh request as soon as it judges requests again.
         private func isKept(_ node: PostgreSQLStores) async throws -> Bool {
             switch try await judged(sampleClaim(device), by: node) {
             case .claimed: return true
@@ -215,7 +215,7 @@ extension AgainstPostgreSQL {
             try await look(idle)
             #expect(try await isKept(busy))
             #expect(try await claim(made, by: idle, ahead: 40) == .taken(made))
-            // A node has found its claims on the replica, so a sweep no longer skips the claims: it sets `clock`.
+            // A node has found its claims on the replica, so sweeps no longer skip the replica. This sweep sets `clock`.
             let swept = "SELECT clock FROM claim_history"
             try replica.sql("UPDATE claim_history SET clock = 0")
             try await idle.sweeper?.sweep()

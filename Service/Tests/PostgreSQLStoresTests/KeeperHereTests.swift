@@ -6,7 +6,8 @@ import Testing
 @testable import PostgreSQLStores
 
 extension AgainstPostgreSQL {
-    /// PostgreSQL becomes the keeper in place of a Redis, and has the second claims.
+    /// PostgreSQL replaces a Redis as the keeper of the claims. It already has the second claims, which nodes made in
+    /// PostgreSQL in addition to Redis.
     @Suite
     struct KeeperHereTests {
         private static let redis = ClaimPlace("redis://h:6379/0?prefix=p:")
@@ -29,7 +30,8 @@ extension AgainstPostgreSQL {
             return try await open(url, options: options, clock: SystemClock())
         }
 
-        /// A node at the Redis that is the keeper, and one at PostgreSQL. Neither reads the keeper by itself.
+        /// A node that is configured for Redis, the current keeper, and a node that is configured for PostgreSQL. Neither
+        /// node reads the keeper in the background.
         private func nodes() async throws -> (there: PostgreSQLStores, here: PostgreSQLStores) {
             let nodes = (there: try await node(Self.redis), here: try await node(.postgresql))
             for node in [nodes.there, nodes.here] { (node.keeper as? KeeperWatch)?.finish() }

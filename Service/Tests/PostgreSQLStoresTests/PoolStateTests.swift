@@ -71,7 +71,7 @@ struct PoolStateTests {
         #expect(Self.numbers(pool.released(0, isOpen: true, at: Self.now).next) == [3])
         #expect(Self.numbers(pool.released(0, isOpen: true, at: Self.now).next) == [4])
         #expect(Self.numbers(pool.released(0, isOpen: true, at: Self.now).next) == Array(5...68))
-        // A connection that has to open first takes one request.
+        // A connection that is not open takes only one request, and opens before it runs the request.
         #expect(Self.numbers(pool.released(0, isOpen: false, at: Self.now).next) == [69])
     }
 
@@ -249,7 +249,7 @@ struct PoolStateTests {
             case .wakes(let connection): wake(connection)
             case .waits: break
             case .refused:
-                // The caller may have left earlier.
+                // The caller may have given up already. Then the refusal is not counted.
                 if !request.isOver { end(request) }
             }
         }
@@ -288,7 +288,7 @@ struct PoolStateTests {
             guard let (connection, requests) = running.randomElement(using: &random) else { return }
             let live = requests.filter { !$0.isOver }
             if live.isEmpty {
-                // The connection does not try to open.
+                // No caller waits any more, so the connection does not try to open.
             } else if processes[connection] == nil, !hasServer {
                 let error = StoreError(.unavailable, "no server")
                 for (admission, request) in pool.failedToConnect(error, live, at: now) { carryOut(admission, request) }

@@ -129,7 +129,8 @@ extension AgainstPostgreSQL {
             #expect(try server.sql("SELECT id FROM claim_keeper", in: new) != before)
             let (restored, now) = (try await open(new, clock: SystemClock()), SystemClock().now)
             let device = try sampleDevice()
-            // The future window may have been wider while requests were accepted after the backup.
+            // After the backup, requests may have been accepted under a wider future window. So dates beyond the present window
+            // are refused too.
             for date in [now - 600, now - 300, now, now + 60, now + 290] {
                 let outcome = try await restored.replay.claim(
                     [sampleClaim(device)], of: device.deviceID, timestamp: date, expiresAt: date + 660, now: now,

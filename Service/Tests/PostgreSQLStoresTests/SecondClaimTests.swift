@@ -113,7 +113,7 @@ extension AgainstPostgreSQL {
             await stores.close()
         }
 
-        /// The server's files may be a restored snapshot: then second claims are missing, and the identity is the same.
+        /// The server's files may be a restored snapshot. Then second claims are missing, although the server's identity is the same.
         @Test func `after the server was started, a new id has no unclaimed end for a while`() async throws {
             let stores = try await node()
             #expect(try await renew(stores).unclaimedEnd != nil)

@@ -29,7 +29,8 @@ extension AgainstPostgreSQL {
             return stores
         }
 
-        /// Reads the row twice: the first reading shows that the data went back, and names a new id.
+        /// Reads the row twice. Returns whether the first reading found that the data went back, and named a new id, and the
+        /// second reading succeeded.
         private func notices(_ stores: PostgreSQLStores) async throws -> Bool {
             let before = try id()
             let first = try await watch(stores).read()
@@ -107,7 +108,7 @@ extension AgainstPostgreSQL {
             for node in [running, started] { await node.close() }
         }
 
-        /// The row in which PostgreSQL has this node's readings.
+        /// A column of the row in which PostgreSQL records this node's readings; empty if there is no row.
         private func row(_ column: String, of stores: PostgreSQLStores) throws -> String {
             try server.sql(
                 "SELECT \(column) FROM claim_nodes WHERE node = '\(stores.database.readings.node.text)'::uuid", in: url)
@@ -122,7 +123,7 @@ extension AgainstPostgreSQL {
             }
             try server.sql(goingBack, in: url)
             for node in nodes {
-                // A replay, with the tag of a verification that is asked again later.
+                // Simulates a replay with the tag of a verification. The caller sends the same tag when it repeats the verification.
                 let (replayed, tag) = (sampleClaim(device), ClaimTag(claim: sampleClaim(device)))
                 #expect(try await isRefused(replayed, tag: tag, on: node.replay))
                 #expect(try await notices(node))
@@ -148,7 +149,7 @@ extension AgainstPostgreSQL {
             let there = try await node(Self.redis)
             #expect(try await claim(sampleClaim(device), on: here.replay) == .claimed)
             #expect(try row("number", of: there) != "")
-            // A copy of the database makes a Redis the keeper, and then the first database gets its name back.
+            // A Redis becomes the keeper in a copy of the database. Then the first database gets its name back.
             try rename(name, to: "\(name)_kept", copied: true)
             await here.close()
             _ = try await there.setKeeper(Self.redis, actor: "test")
@@ -234,7 +235,7 @@ extension AgainstPostgreSQL {
                 let id = node.database.readings.node.text
                 try server.sql("UPDATE claim_nodes SET read_at = read_at - \(age) WHERE node = '\(id)'::uuid", in: url)
             }
-            // The last one still runs.
+            // The third node still runs. This reading updates its row.
             #expect(try await watch(nodes[2]).read())
             let started = try await node()
             let isThere = try nodes.map { try row("number", of: $0) != "" }
@@ -252,7 +253,7 @@ extension AgainstPostgreSQL {
         let numbers = (0..<3).map { _ in readings.begin() }
         #expect(numbers == [1, 2, 3])
         readings.acknowledge(2, by: former)
-        // Begun earlier, and answered later.
+        // Reading 1 began before reading 2, and is acknowledged after it.
         readings.acknowledge(1, by: former)
         #expect(readings.least(on: former) == 2)
         #expect(readings.least(on: promoted) == 0)

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("A clock of Redis that jumps ahead and comes back", .enabled(if: ShiftedClock.isHere))
 struct ClockJumpTests {
-    /// Seconds. Redis keeps the claim of a request dated now for less time.
+    /// The length of the jump, in seconds. Redis keeps the claim of a request dated now for a shorter time.
     private static let jump = 900
 
     /// Waits until Redis has removed every claim: its clock is past their expiry.
@@ -40,7 +40,7 @@ struct ClockJumpTests {
         clockOfNode.move(by: Int64(Self.jump))
         try clock.move(to: Self.jump)
         try await forgotClaims(server)
-        // Further rounds compare both clocks and find no difference.
+        // Further rounds of checks compare the node's clock with that of Redis. Both clocks have jumped, so the node finds no difference.
         try await eventually("a round confirmed the server") { (try? await stores.check()) != nil }
         let seen = ContinuousClock.now
         try await eventually("further rounds passed") { seen.duration(to: .now) > .seconds(3) }
@@ -50,7 +50,8 @@ struct ClockJumpTests {
         await stores.close()
     }
 
-    /// - Parameter step: seconds from one claim to the next. A step longer than 720 begins a new stretch of readings.
+    /// - Parameter step: seconds from one claim to the next. After a longer gap than 720 seconds between two readings of
+    ///   the clock, a new range of readings is recorded.
     @Test(arguments: [300, 700, 1000])
     func `both clocks are wrong for long: what was accepted is refused when its date comes`(step: Int) async throws {
         let (clock, clockOfNode) = (try ShiftedClock(), MovableClock())
@@ -69,7 +70,8 @@ struct ClockJumpTests {
             try await move(to: seconds)
             let request = SampleRequest(at: clockOfNode.now)
             let outcome = try await stores.claimOnceAvailable(request, now: clockOfNode.now)
-            // A round may end the session after the claim was made; then the next attempt finds the claim.
+            // The outcome may be `taken`: a round of checks may end the session after the claim was made, and the next attempt
+            // finds that claim.
             #expect(!outcome.isHistoryLost && outcome != .expired, "\(seconds): \(outcome)")
             requests.append(request)
         }

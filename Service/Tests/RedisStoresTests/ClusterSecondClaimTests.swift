@@ -65,8 +65,8 @@ struct ClusterSecondClaimTests {
                     (try? await node.claim(far)) == .taken(far.claims[0])
                 }
             }
-            // A later date of the interval is not refused, and PostgreSQL keeps the claims of that date too. The first claim of a
-            // partition finds the loss.
+            // A later date of the interval is not refused, and PostgreSQL keeps the claims of that date too. The claim is
+            // repeated, because the first claim of a partition only finds the loss.
             for fresh in try requests(of: server, at: now + 31, on: node) {
                 try await eventually("the claim is made") { (try? await node.claim(fresh)) == .claimed }
                 #expect(try await keeper.claimInSecond(fresh) == .taken(fresh.claims[0]))
@@ -177,7 +177,7 @@ struct ClusterPartTests {
     {
         func parts(_ epochs: [Epoch?], at now: Int64 = 1000) throws -> [Int] {
             var (table, round) = try Self.round(epochs, Self.history(1000))
-            // This round may have asked for the masters before the epochs began.
+            // This round may have asked which servers are masters before the epochs began, so it requests no unclaimed end.
             table.findUnshortened(in: round, at: UnixTime(now))
             #expect(table.unshortened.isEmpty)
             _ = table.publish(round, leaseEnd: Self.now + .seconds(5))
@@ -189,7 +189,7 @@ struct ClusterPartTests {
         #expect(try parts(epochs) == [1, 4])
         #expect(try parts(epochs, at: 1366).isEmpty)
         #expect(try parts([Self.epoch("1000")]).isEmpty)
-        // Since the first round, another epoch began.
+        // In partition 1, another epoch began after the first round.
         var (table, round) = try Self.round(epochs, Self.history(1000))
         _ = table.publish(round, leaseEnd: Self.now + .seconds(5))
         (_, round) = try Self.round([nil, Epoch(id: "f", losses: [1000...1000])], Self.history(1001))

@@ -150,7 +150,7 @@ struct ConnectionTests {
         let server = try await FakeServer { words in
             guard words.first == "GET" else { return nil }
             received.withLock { $0 += 1 }
-            // One reply of the pipeline comes before the cancellation, two come after it, together with the reply to call 4.
+            // One reply to the pipeline arrives before the cancellation. The other two arrive after it, together with the reply to call 4.
             return switch words[1] {
             case "1": .text("+1\r\n")
             case "4": .text("+2\r\n+3\r\n+4\r\n")

@@ -23,7 +23,7 @@ struct HistoryLossTests {
             let replay = try await stores.claimOnceAvailable(request)
             #expect(replay.isHistoryLost, "\(replay)")
             #expect(try await stores.claim(SampleRequest()).isHistoryLost)
-            // The loss lasts until the last lease has ended, and covers dates that other nodes' clocks may have had.
+            // The wait covers the last lease, the possible differences between the nodes' clocks, and the future window of 60 s.
             guard case .historyLost(let wait) = replay else { continue }
             #expect((120...140).contains(wait), "\(wait)")
             let later = SampleRequest(at: request.timestamp + wait + 5)
@@ -180,7 +180,7 @@ struct HistoryLossTests {
             (try await replica.command("INFO", "replication").text ?? "").contains("master_link_status:up")
         }
         #expect(before != (try await master.command("INFO", "replication").text))
-        // A round reads the new replication id.
+        // Waits until a round of checks has recorded the new replication id in the epoch.
         let id = try await ServerInfo(of: try await RedisConnection.open(master.endpoint, ConnectionSettings()))
         try await eventually("the epoch follows") {
             try await master.command("HGET", "synheart-auth:{0}:epoch", "rep").text == id.identity.replicationID
@@ -239,7 +239,7 @@ struct HistoryLossTests {
         let stores = try await RedisStores.forTest(server.url)
         let request = SampleRequest()
         #expect(try await stores.claim(request) == .claimed)
-        // No server listens on that port, so no data change, but clients may have used another master meanwhile.
+        // No server listens on that port, so this server's data stay the same. But clients may have used another master meanwhile.
         try await server.command("REPLICAOF", "127.0.0.1", "\(try LoopbackPort.reserve())")
         try await server.command("REPLICAOF", "NO", "ONE")
         try await eventually("the loss is found") { (try? await stores.claim(request))?.isHistoryLost == true }

@@ -90,7 +90,7 @@ struct KeeperTests {
         let epoch = ["HGET", "synheart-auth:{0}:epoch", "id"]
         let before = try await server.command(epoch).text
         try await server.command("FLUSHALL")
-        // No claim is made, because requests of all dates are refused. Only a round can find the new loss.
+        // No claim is made, because requests of all dates are refused. Only a round of checks can find the new loss.
         try await eventually("the next epoch begins", within: .seconds(5)) {
             let now = try await server.command(epoch).text
             return now != nil && now != before
@@ -107,8 +107,8 @@ struct KeeperTests {
         try await eventually("the node holds the server") {
             try await server.command("GET", "synheart-auth:{0}:holder").text == production.id
         }
-        // While its PostgreSQL names another store as the keeper, a node starts without waiting for a server. Only then does the
-        // second deployment's PostgreSQL name this Redis.
+        // A node starts without waiting for its Redis server while its PostgreSQL names another store as the keeper. After
+        // the second deployment's node has started, its PostgreSQL names this Redis.
         staging.name("other", isElsewhere: true)
         let intruder = try await stores(server, staging)
         staging.name("other")
@@ -123,11 +123,11 @@ struct KeeperTests {
             #expect(try await node.claim(SampleRequest()) == .claimed)
         }
         #expect(staging.renewals == 0 && production.renewals == 1)
-        // A node of the first deployment may name a new id, and the others follow.
+        // The first deployment may name a new id, and its node uses that id.
         production.name("second")
         try await eventually("the node judges again") { (try? await node.claim(SampleRequest())) != nil }
         #expect(production.id == "second+" && staging.renewals == 0)
-        // Once no node of the first deployment runs, the server is free.
+        // Once no node of the first deployment runs, and the `holder` key has expired, the second deployment may use the server.
         await node.close()
         try await server.command("PEXPIRE", "synheart-auth:{0}:holder", "1")
         #expect(try await intruder.claimOnceAvailable(SampleRequest()).isHistoryLost)
@@ -173,7 +173,8 @@ struct KeeperTests {
         try await eventually("the node refuses") { (try? await node.claim(SampleRequest())) == nil }
         #expect(keeper.settlements > 0)
         #expect(try await server.command(timeline).text == "1")
-        // A loss that is found at the same time is not shortened either: the node calls `settle` before it names a new id.
+        // If a loss is found at the same time, its refused interval is not shortened either: the node calls `settle` before
+        // it names a new id.
         try await server.command("HSET", timeline[1], "run", "another")
         keeper.failToSettle(false)
         try await eventually("the loss is found") { (try? await node.claim(SampleRequest()))?.isHistoryLost ?? false }

@@ -23,7 +23,7 @@ struct RoutedCallTests {
     private static let other = "ask 10.0.0.2:7001"
     private static let asked = "ASK 1 10.0.0.2:7001"
 
-    /// Error replies, and their consequences; `+`: an answer.
+    /// Sequences of replies, and the actions that they cause. `+` is an ordinary answer. Every other reply is an error.
     @Test(arguments: [
         (["+"], ["answer simple(\"+\")"]),
         (["ERR no"], ["refuse"]), (["OOM full"], ["refuse"]), (["TRYAGAIN x"], ["refuse, distrust"]),

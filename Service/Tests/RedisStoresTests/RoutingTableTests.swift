@@ -140,12 +140,13 @@ struct RoutingTableTests {
         #expect(throws: StoreError.self) { try table.importing(Self.second, at: Self.now) }
     }
 
-    /// A server's ids, whether its session (`run`, `rep`) had a lease, the run id that the authority names, whether the session is kept.
+    /// A server's run id, replication id and previous replication id; whether its session had a lease; the run id that
+    /// the authority names; and whether the session is kept. The session was opened with the ids `run` and `rep`.
     @Test(arguments: [
         ("run", "rep", "0000", true, nil, true), ("run", "rep", "abcd", true, "run", true),
         // The authority names another process.
         ("run", "rep", "0000", true, "other", false),
-        // A proxy leads to another process. The server's identity in the epoch reveals it.
+        // A proxy leads to another process. The session is kept, because the server's identity in the epoch reveals the other process.
         ("other", "rep", "0000", true, nil, true), ("other", "rep", "0000", true, "other", true),
         // A new backlog of a master that had no replicas.
         ("run", "new", "0000", true, nil, true),
@@ -346,7 +347,8 @@ struct RoutingTableTests {
             _ words: [String], _ primary: PrimaryPlace? = history.primary, _ history: ClaimHistoryID? = history
         ) -> Bool { route.isConfirmed(by: .array(words.map { .simple($0) }), history, primary) }
         #expect(isConfirmed(["e", "id", "s", "2", ""]))
-        // The unclaimed end of another epoch is ignored. A node of the previous version leaves it when it begins an epoch.
+        // The unclaimed end of another epoch is ignored. A node of the previous version does not remove that end when it
+        // begins a new epoch.
         #expect(isConfirmed(["e", "id", "s", "2", "d 1 100"]))
         for words in [
             ["f", "id", "s", "2", ""], ["e", "other", "s", "2", ""], ["e", "id", "t", "2", ""],
@@ -391,7 +393,8 @@ struct RoutingTableTests {
         #expect(clocks.unrecorded(0) == UnixTime(1100))
         clocks.recorded(UnixTime(1100), in: 0)
         #expect(clocks.unrecorded(0) == nil && clocks.unrecorded(2) == UnixTime(1100))
-        // Each reading must be recorded until all partitions have one. After that, the next record is due after a pause of 10 s.
+        // Each reading must be recorded until all partitions have a recorded reading. After that, the next record is due
+        // after a pause of 10 s.
         #expect(try read(1101, after: 2))
         #expect(clocks.unrecorded(2) == UnixTime(1101))
         clocks.recordedAll(of: Self.first, at: Self.now + .seconds(2))

@@ -21,7 +21,7 @@ final class SampleKeeper: ClaimKeeper {
     }
 
     private let state: Locked<State>
-    /// PostgreSQL's second claims.
+    /// Stands in for the second claims that a real keeper stores in PostgreSQL.
     private let second = MemoryStores()
 
     init(_ id: String = "first", primary: PrimaryPlace? = nil) { state = Locked(State(id: id, primary: primary)) }
@@ -42,7 +42,7 @@ final class SampleKeeper: ClaimKeeper {
         state.withLock { ($0.reading, $0.unclaimedEnd) = (reading, unclaimedEnd?.seconds) }
     }
 
-    /// Simulates another process that renews the id right after this one.
+    /// Simulates another process that renews the id right after this process renewed it.
     func replaceNames() { state.withLock { $0.isReplaced = true } }
 
     /// Simulates a PostgreSQL that does not answer calls of `settle`.

@@ -4,11 +4,11 @@ import Testing
 
 @testable import RedisStores
 
-/// Several nodes, a Redis that loses its data, and PostgreSQL, as values. Nodes of the previous version come and go. Every clock
-/// differs from the true time.
+/// A model of several nodes, a Redis that loses its data, and PostgreSQL. Nodes of the previous version come and go.
+/// Every clock differs from the true time.
 ///
-/// `Checks/models/SecondClaims.pml` visits every order of a few steps. This test visits long random orders with the real
-/// intervals.
+/// `Checks/models/SecondClaims.pml` visits every order of a few steps. This test visits long random orders with the
+/// real intervals.
 struct SecondClaimModelTests {
     /// The row in PostgreSQL, as in `Schema.secondClaims`.
     private struct Row {
@@ -22,7 +22,7 @@ struct SecondClaimModelTests {
         var (history, isCurrent) = (0, true)
         var losses: [Int64] = []
         var claims: Set<Int> = []
-        /// The latest recorded reading of its clock.
+        /// The latest recorded reading of the Redis server's clock.
         var reading = Int64(0)
     }
 
@@ -32,8 +32,9 @@ struct SecondClaimModelTests {
         var id = -1
         var reading = Int64(0)
         var asked = Int64(-100)
-        /// The new id that this node wrote to PostgreSQL, while `goOn` still has to begin the epoch with this id, or to shorten it in a
-        /// second step. `end` is the epoch's `UnclaimedEnd`; if it is nil, there is no second step.
+        /// The new id that this node wrote to PostgreSQL, until `goOn` has finished its two steps. The first step begins the
+        /// epoch with this id. The second step gives the epoch its `UnclaimedEnd`, which shortens the refused interval. If
+        /// `end` is nil, the second step changes nothing.
         var named: (id: Int, end: Int64?)?
         var began: String?
         /// The request that Redis accepted, before PostgreSQL is asked.
@@ -112,7 +113,8 @@ struct SecondClaimModelTests {
             return Epoch(id: "\(epochs)", losses: redis.losses.map { $0...$0 }, unclaimedEnd: text)
         }
 
-        /// Performs a node's next step: its script arrives at Redis, or its question at PostgreSQL.
+        /// Performs the next step of a node that must begin an epoch. In the first step, its script begins the epoch in
+        /// Redis. In the second step, the epoch gets its end, if PostgreSQL still has the node's id.
         mutating func goOn(_ index: Int) {
             guard let named = nodes[index].named else { return }
             guard let began = nodes[index].began else {

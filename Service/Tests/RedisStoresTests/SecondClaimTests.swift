@@ -79,7 +79,7 @@ struct SecondClaimTests {
             #expect(try await node.claim(fresh) == .claimed)
             #expect(try await keeper.claimInSecond(fresh) == .taken(fresh.claims[0]))
         }
-        // A node that starts later reads the end from Redis.
+        // A node that starts later reads the unclaimed end from Redis.
         let third = try await stores(server, keeper)
         #expect(try await third.claim(far) == .taken(far.claims[0]))
         #expect(try await third.claim(SampleRequest(at: now + 31)) == .claimed)
@@ -120,7 +120,7 @@ struct SecondClaimTests {
         try await eventually("the interval is shortened") {
             try await server.command("HGET", Self.epoch, "end") != .null
         }
-        // A node of the previous version sets these members, and keeps the others.
+        // A node of the previous version sets only these members, so the member `end` of the earlier epoch remains.
         try await server.command("HSET", Self.epoch, "id", "older", "loss", "\(now.seconds)")
         try await eventually("the node refuses the whole interval") {
             (try? await node.claim(SampleRequest(at: now + 50)))?.isHistoryLost == true

@@ -6,7 +6,8 @@ import Testing
 
 @Suite("Votes of Sentinels")
 struct SentinelVoteTests {
-    /// The placement that Sentinels with these ids agree on, for masters with these ports.
+    /// The placement that Sentinels with these ids agree on. Each Sentinel names a master with its `port`, and reports
+    /// `others` other Sentinels. `answer` replaces each Sentinel's reply to `MYID`.
     private func placement(
         _ sentinels: [(id: String, port: Int)], others: Int, answer: FakeServer.Answer? = nil
     ) async throws -> Result<Placement, StoreError> {

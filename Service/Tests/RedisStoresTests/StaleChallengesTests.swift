@@ -16,7 +16,7 @@ struct StaleChallengesTests {
         func put(_ source: String) async throws -> IssuedChallenge {
             let challenge = IssuedChallenge(
                 bytes: SystemRandom().bytes(32), appID: app, purpose: .register, expiresAt: clockOfNode.now + 90)
-            // Right after a jump of the clock, a round may reject the server.
+            // Right after a jump of the clock, the stores' periodic check may reject the server.
             try await eventually("a challenge is kept") {
                 (try? await stores.challenges.put(challenge, source: source)) != nil
             }

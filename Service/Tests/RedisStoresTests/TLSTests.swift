@@ -129,7 +129,7 @@ struct TLSTests {
             #expect(sentence.contains(reason), "\(sentence)")
             #expect(!sentence.contains("BoringSSL") && !sentence.contains(".cc"), "\(sentence)")
         }
-        // The answer to a client without a certificate comes after the handshake of TLS 1.3.
+        // In TLS 1.3, a client without a certificate learns that the server refused it only after its handshake has finished.
         try await own.command(["CONFIG", "SET", "tls-auth-clients", "yes"])
         let sentence = try #require(
             await RedisStores.diagnose("rediss://localhost:\(own.port)?ca=\(strangers.authority)").first

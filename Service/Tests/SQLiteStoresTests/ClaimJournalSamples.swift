@@ -19,7 +19,8 @@ struct JournalBench {
         // Small, because each start after a kill reads a whole segment.
         settings.segmentRecords = 500
         settings.deadline = .seconds(120)
-        // A machine that is slow must not look like a service's clock that fell behind.
+        // The monotonic clock stands still. On a slow machine, a real one would advance between calls, and the fixed readings
+        // of the tests would look like a clock that fell behind.
         settings.monotonic = { 100 }
     }
 

@@ -67,7 +67,7 @@ struct ClaimTableTests {
             droppedTo = table.insert(claim, expiry: 1700, now: 1040)
         }
         #expect(droppedTo == 700)
-        // The number that fits before a shard is full depends on its secret seeds.
+        // The number of claims that fit before a shard is full depends on the table's secret seeds.
         #expect(table.used < 200_000 + added)
     }
 

@@ -64,8 +64,8 @@ import Testing
     }
 }
 
-/// A service that is restarted while its clock is ahead. The earlier history is on the disk, although the segments of that time
-/// were deleted as expired.
+/// A service that is restarted while its clock is ahead. The segments with the earlier claims were deleted as expired. The newer segments
+/// begin with the history of the deleted ones, such as the expiry to which claims were purged.
 @Suite struct `A restart while the clock is ahead` {
     private let start = JournalBench.start
     private let bench: JournalBench

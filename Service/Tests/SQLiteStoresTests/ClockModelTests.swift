@@ -16,8 +16,8 @@ struct ClockModelTests {
         let noted = Locked<JournalNote?>(nil)
     }
 
-    /// A reading of the clock that may be the cause of refusals, and the true time of the reading. The clock was wrong or jumped, the
-    /// disk failed, or the journal was opened.
+    /// An event that may be the cause of refusals: the clock was wrong or jumped, power was lost, or the journal was damaged or opened.
+    /// `reading` is the clock reading around which dates may be refused. `at` is the true time of the event.
     private struct Incident {
         var reading: Int64
         var at: Int64
@@ -33,7 +33,7 @@ struct ClockModelTests {
         var boot = 0
         var accepted: [(claims: [ReplayClaim], date: Int64)] = []
         var incidents: [Incident] = []
-        /// The note up to which claims are durable.
+        /// The journal's state, as a note, when its claims were last known to be on the disk.
         var durable: JournalNote?
         /// The note in the database, which may be older.
         var noted: JournalNote?
@@ -134,7 +134,7 @@ struct ClockModelTests {
         }
 
         mutating func replay(_ journal: ClaimJournal) async throws {
-            // Captured requests: the newest ones, some of all, and some with a date near now.
+            // Captured requests: the newest ones, some that are chosen at random, and some with a date near now.
             let candidates =
                 accepted.suffix(3)
                 + (0..<12).compactMap { _ in accepted.randomElement(using: &numbers) }
@@ -315,9 +315,9 @@ struct ClockModelTests {
         #expect(model.claimed > 50 && model.replays > 50, "\(model.claimed) claimed, \(model.replays) replays")
     }
 
-    /// The journal is damaged at a random place, or missing, and the database's note is up to a minute old. The clock may be
-    /// wrong for a long time, by changing errors, and may become wrong or correct while the service is down. There are several
-    /// starts.
+    /// The journal is damaged at a random place, or missing, and the database's note is up to a minute old. The clock may
+    /// be wrong for a long time, and its error may change during that time. It may also become wrong or correct while the
+    /// service is down. There are several starts.
     @Test(arguments: seeds)
     func `no request is accepted twice if faults follow each other`(_ seed: UInt64) async throws {
         var model = try Model(seed: seed)
@@ -356,7 +356,7 @@ struct ClockModelTests {
     }
 }
 
-/// A separate generator, because the seeds in this file reproduce histories that were found with it.
+/// The generator of this model only. It must not change: the seeds in this file reproduce failures that were found with it.
 struct ModelNumbers: RandomNumberGenerator {
     private var state: UInt64
 

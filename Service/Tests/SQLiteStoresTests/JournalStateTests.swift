@@ -69,7 +69,7 @@ struct JournalStateTests {
         state.didSynchronize(nil, reading: (start + 2).seconds, falls: 0)
         #expect(try claim(state, at: start + 3) == .claimed)
         #expect(try claim(state, at: start + 4) == nil)
-        // A sync with another number of the clock's falls has no effect.
+        // A sync result has no effect if its count of clock falls differs from the state's count, which is 0 here.
         state.didSynchronize(nil, reading: (start + 4).seconds, falls: 1)
         #expect(try claim(state, at: start + 4) == nil)
         // The second result is late: its older reading changes nothing.
@@ -119,8 +119,8 @@ struct JournalStateTests {
 
     // MARK: A clock that falls back
 
-    /// A state after a claim, a claim from a clock a year ahead, and the fall of the clock. It has five records, then those of
-    /// the fall: the loss, the purged expiry and the reading.
+    /// A state after a claim, a claim under a clock that was a year ahead, and the fall of the clock. The segment has five records from
+    /// before the fall. If it has room, the three records of the fall follow: the loss, the purged expiry and the reading.
     private func fallen(records: Int = 1000) throws -> JournalState {
         let state = try state(records: records)
         _ = try claim(state, at: start)
@@ -185,7 +185,8 @@ struct JournalStateTests {
         _ = state.claim(request)
         for shard in 0..<ClaimTable.shardCount { state.sweep(shard: shard) }
         #expect(try answer(state.claim(request)) == .taken(request.claims[0]))
-        // A late sweep (`isOver`) keeps the claim of a year ahead, too. The first claim keeps its slot until it expires.
+        // A late sweep (`isOver`) drops only expired claims, because claims of the present may now expire after the limit of
+        // the fall. So the claim that is a year ahead keeps its slot, too. The first claim keeps its slot until it expires.
         #expect(state.size.slots == (isOver ? 2 : 1) + (seconds < 660 ? 1 : 0))
     }
 
@@ -238,7 +239,7 @@ struct JournalStateTests {
         #expect(!state.takeWork().wantsRotation)
     }
 
-    // The segment has two first records, and keeps room for the seal.
+    // The segment begins with two records of its own, and keeps room for the seal.
     @Test(arguments: [(0, false), (1, true)]) func `the next segment is due when half of the space is used`(
         _ more: Int, _ isDue: Bool
     ) throws {

@@ -7,7 +7,7 @@ import Testing
 
 @testable import SQLiteStores
 
-/// A snapshot has one state of the file, and a restore creates a new file from it.
+/// A snapshot captures the file at one moment, and a restore creates a new file from the snapshot.
 @Suite struct RestoreTests {
     private let folder: TemporaryFolder
     private let clock = FixedClock()
@@ -95,7 +95,8 @@ import Testing
         await other.close()
     }
 
-    /// A read connection that closes last cannot empty the log. So `close` must not return while one is still closing.
+    /// A read connection cannot empty the write-ahead log. If it closes last, changes stay in the log. So `close` must
+    /// not return while a read connection is still closing.
     @Test func `stores that are closed right after reads leave nothing in the log`() async throws {
         for _ in 0..<100 {
             let stores = try SQLiteStores.open(folder, role: .administration)

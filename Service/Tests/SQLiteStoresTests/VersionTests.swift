@@ -3,7 +3,7 @@ import Testing
 
 @testable import SQLiteStores
 
-/// Starts of the service with one file.
+/// Starts of the service, with the same or another version, on one database file.
 struct VersionTests {
     @Test func `a start with another version than the last one has an event, also after the file was closed`()
         async throws

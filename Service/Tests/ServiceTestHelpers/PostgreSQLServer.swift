@@ -178,7 +178,7 @@ package final class PostgreSQLServer: Sendable {
         let path = "\(Self.programs ?? "")/\(program)"
         let command =
             geteuid() == 0 ? ["/usr/sbin/runuser", "-u", "postgres", "--", path] + arguments : [path] + arguments
-        // A file, not a pipe, because a started server keeps it open.
+        // The output goes to a file and not to a pipe. A started server keeps its output open, so reading a pipe would not end.
         let output = FileManager.default.temporaryDirectory.appendingPathComponent("output-\(UUID())")
         defer { try? FileManager.default.removeItem(at: output) }
         var actions = posix_spawn_file_actions_t()
@@ -227,7 +227,7 @@ private actor SharedServer {
 
     func server() throws -> PostgreSQLServer {
         if let started { return started }
-        // The tests of durability use their own servers.
+        // The shared server does not need `fsync`: the tests of durability use their own servers.
         let server = try PostgreSQLServer(settings: ["fsync": "off"])
         try server.start()
         started = server

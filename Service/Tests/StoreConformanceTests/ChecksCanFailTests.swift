@@ -161,7 +161,7 @@ struct ChecksCanFailTests {
         func link(at sequence: Int64?) async throws(StoreError) -> AuditLink? { try await stores.link(at: sequence) }
     }
 
-    /// The guarantees among `names` that stores with one fault break.
+    /// Runs the checks in `names` on in-memory stores with one faulty store among them. Returns the guarantees that fail.
     private func failures(
         among names: Set<String>, replay: (any ReplayStore)? = nil, challenges: (any ChallengeStore)? = nil,
         receipts: (MemoryStores) -> any ReceiptStore = { $0 },

@@ -11,9 +11,9 @@ public struct AttestationCertificate: Sendable {
     public struct Extension: Sendable {
         /// The object identifier of the extension.
         public let identifier: DEROID
-        /// Whether it is marked as critical.
+        /// Whether the extension is marked as critical.
         public let isCritical: Bool
-        /// The content of its OCTET STRING.
+        /// The content of the extension's OCTET STRING.
         public let value: ArraySlice<UInt8>
     }
 
@@ -27,13 +27,13 @@ public struct AttestationCertificate: Sendable {
     public let issuer: CertificateName
     /// The name of the owner of the key, as the issuer certifies it.
     public let subject: CertificateName
-    /// The first second of its validity, in seconds since 1970; nil if it cannot be read.
+    /// The first second of the certificate's validity, in seconds since 1970; nil if it cannot be read.
     public let notBefore: Int64?
-    /// The last second of its validity, in seconds since 1970; nil if it cannot be read.
+    /// The last second of the certificate's validity, in seconds since 1970; nil if it cannot be read.
     public let notAfter: Int64?
     /// The SubjectPublicKeyInfo (RFC 5280 section 4.1.2.7), DER.
     public let subjectPublicKeyInfo: ArraySlice<UInt8>
-    /// Its extensions in order.
+    /// The certificate's extensions, in order.
     public let extensions: [Extension]
 
     let signatureAlgorithm: DERNode

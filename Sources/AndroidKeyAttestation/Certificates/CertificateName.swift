@@ -12,7 +12,7 @@ public struct CertificateName: Sendable {
 
     /// The whole name, DER.
     public let encoded: ArraySlice<UInt8>
-    /// Its attributes in order. Attributes that cannot be parsed are left out.
+    /// The attributes of the name, in order. Attributes that cannot be parsed are left out.
     public let attributes: [Attribute]
 
     init(_ node: DERNode) {

@@ -22,7 +22,7 @@ public struct KeyAttestationTrustAnchors: Sendable {
         public let label: String
         /// The source of the trust in the key.
         public let origin: Origin
-        /// The SHA-256 of its SubjectPublicKeyInfo.
+        /// The SHA-256 of the key's SubjectPublicKeyInfo.
         public let keyDigest: [UInt8]
         let subject: [UInt8]
         let key: CertificateKey

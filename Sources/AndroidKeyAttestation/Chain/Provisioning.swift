@@ -5,7 +5,8 @@ public import StrictJSON
 
 /// The way in which a device got the key that signs its attestations.
 public enum Provisioning: String, Sendable, Hashable {
-    /// The factory installed one key for a batch of devices. Its certificates may have expired: that is not a reason to refuse.
+    /// The factory installed one key for a batch of devices. The certificates of this key may have expired. The verifier
+    /// accepts expired certificates of such a key.
     case factory
     /// Remote key provisioning: each device gets its own key, which is valid for some weeks.
     case remote = "rkp"

@@ -16,7 +16,7 @@ public struct RevocationStatusList: Sendable {
         /// The reason, such as `KEY_COMPROMISE`; nil if the list gives none.
         public let reason: String?
 
-        /// Whether the state may be temporary.
+        /// Whether the status is a suspension, which may be temporary.
         public var isSuspension: Bool { status == "SUSPENDED" }
     }
 

@@ -26,7 +26,7 @@ public struct AuthorizationList: Sendable, Hashable {
         case octets([UInt8])
         /// A text.
         case text(String)
-        /// The state of the boot loader.
+        /// The state of the device, as the boot loader reported it to the hardware.
         case rootOfTrust(RootOfTrust)
         /// The application that requested the attestation.
         case applicationID(AttestationApplicationID)
@@ -48,7 +48,7 @@ public struct AuthorizationList: Sendable, Hashable {
     public var purposes: [Int64]? {
         if case .integers(let values) = self[AuthorizationTag.purpose] { values } else { nil }
     }
-    /// The algorithm of the key.
+    /// The algorithm of the key, as a number of KeyMint's `Algorithm`.
     public var algorithm: Int64? { integer(AuthorizationTag.algorithm) }
     /// The origin of the key, such as generated or imported: a number of KeyMint's `KeyOrigin`.
     public var origin: Int64? { integer(AuthorizationTag.origin) }
@@ -65,7 +65,7 @@ public struct AuthorizationList: Sendable, Hashable {
     public var bootPatchLevel: Int64? { integer(AuthorizationTag.bootPatchLevel) }
     /// Whether every application of the device may use the key.
     public var isOpenToAllApplications: Bool { self[AuthorizationTag.allApplications] != nil }
-    /// The state of the boot loader.
+    /// The state of the device, as the boot loader reported it to the hardware.
     public var rootOfTrust: RootOfTrust? {
         if case .rootOfTrust(let value) = self[AuthorizationTag.rootOfTrust] { value } else { nil }
     }

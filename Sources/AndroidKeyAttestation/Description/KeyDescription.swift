@@ -7,7 +7,7 @@ internal import LenientDER
 public struct KeyDescription: Sendable, Hashable {
     /// The version of the schema, from 1. A description of a version above 500 is parsed as if it were 500, and noted as a quirk.
     public let attestationVersion: Int64
-    /// The component that made the attestation.
+    /// The security level of the component that made the attestation.
     public let attestationSecurityLevel: SecurityLevel
     /// The version of Keymaster or KeyMint. It may differ from `attestationVersion`.
     public let keyMintVersion: Int64

@@ -41,8 +41,8 @@ public struct KeyAttestationPolicy: Sendable, Hashable {
     /// The boot states that are accepted. All but `unverified` require a locked boot loader. `unverified` means an
     /// unlocked boot loader, so listing it accepts unlocked devices.
     public var bootStates: Set<VerifiedBootState>?
-    /// Keys (or their SHA-256, as the device reports them) of other systems that are accepted: a locked device that
-    /// booted `selfSigned` with one of them is accepted, whatever `bootStates` contains.
+    /// Boot keys of accepted systems that the device's manufacturer did not sign, each as the device reports it: the key or its SHA-256. A
+    /// locked device that booted `selfSigned` with one of these keys is accepted, whatever `bootStates` contains.
     public var bootKeys: Set<[UInt8]> = []
     /// Whether the hardware must have generated the key itself.
     public var requiresGeneratedKey = true

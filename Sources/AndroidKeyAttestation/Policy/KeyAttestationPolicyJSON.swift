@@ -2,7 +2,7 @@ public import StrictJSON
 
 /// The members of an app record's `key_attestation` object, and further members for audits.
 ///
-/// There is no member for `requiresGeneratedKey`: every JSON policy requires it.
+/// There is no member for `requiresGeneratedKey`, because every JSON policy requires a generated key.
 extension KeyAttestationPolicy: JSONPolicy {
     /// Every member. Purposes and algorithms are KeyMint's names, or their numbers.
     public static let jsonMembers: [JSONMember<KeyAttestationPolicy>] = [

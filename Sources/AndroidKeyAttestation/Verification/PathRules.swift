@@ -36,8 +36,8 @@ struct PathRules {
         return (anchor, false)
     }
 
-    /// Refuses a chain that has the root twice. Anyone can append Google's root a second time, and the signatures stay valid.
-    /// The verifier reads the kind of provisioning from the certificate below the last one: in such a chain, the root. The RSA root
+    /// Refuses a chain that has the root twice. Anyone can append Google's root a second time, and the signatures stay valid. The verifier
+    /// reads the kind of provisioning from the certificate below the last one. In such a chain, that certificate is the root. The RSA root
     /// has a name like a factory's, so expired certificates of a remotely provisioned device would be accepted.
     private func refuseRootBelowRoot(_ anchor: KeyAttestationTrustAnchors.Anchor) throws(KeyAttestationError) {
         for keyDigest in keyDigests.dropLast() where anchor.keyDigest.elementsEqual(keyDigest) {
@@ -56,7 +56,8 @@ struct PathRules {
 
     /// Requires that every certificate but the last is signed by the key of the next.
     ///
-    /// The signatures are checked from the anchor down, so that none below a wrong one is verified: a verification is expensive.
+    /// The signatures are checked from the anchor down. After the first invalid signature, no further one is verified,
+    /// because each verification is expensive.
     func checkSignatures() throws(KeyAttestationError) {
         for (index, (certificate, issuer)) in zip(chain.certificates, chain.issuers).enumerated().reversed() {
             // Leaves are not cached.

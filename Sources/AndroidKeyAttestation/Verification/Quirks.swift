@@ -58,8 +58,8 @@ extension KeyAttestationChain {
         return texts.map { KeyAttestationQuirk(.certificate(index), $0) }
     }
 
-    /// Whether the key's creation time, as the device states it, is outside the validity of a certificate above
-    /// the leaf, or that validity cannot be read.
+    /// Whether the key's creation time, as the device states it, is outside the validity of a certificate above the leaf.
+    /// Also true if such a validity cannot be read. False if there is no usable creation time.
     private func wasMadeOutsideValidity(_ description: KeyDescription) -> Bool {
         guard let milliseconds = description.creationDateTime, milliseconds <= KeyDescription.latestTime else {
             return false
@@ -84,7 +84,7 @@ extension AttestationCertificate {
 }
 
 extension KeyDescription {
-    /// The quirks that the parser noted, patch levels that are absent or in another format, and unusual creation times.
+    /// The quirks that the parser noted, patch levels that are absent or in an unusual format, and unusual creation times.
     fileprivate var unusualFields: [String] {
         var texts = quirks
         if hardwareEnforced.osPatchLevel == nil { texts.append("osPatchLevel-absent") }

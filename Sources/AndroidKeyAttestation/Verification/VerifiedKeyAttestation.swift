@@ -12,13 +12,14 @@ public struct VerifiedKeyAttestation: Sendable {
     public let isRootIncluded: Bool
     /// The way in which the device got its attestation key.
     public let provisioning: Provisioning
-    /// The information of Google's provisioning server; nil if there is none that can be read. No check uses it.
+    /// The information from Google's provisioning server; nil if it is absent or cannot be parsed. No check uses it.
     public let provisioningInfo: ProvisioningInfo?
     /// The attested key, if it is on P-256.
     public let publicKey: P256.Signing.PublicKey?
     /// Whether the attestation certificate, which is the one above the leaf, names StrongBox.
     public let isStrongBoxCorroborated: Bool
-    /// The checks that were skipped, at least in part: revocation without a status list, and the package if the policy names none.
+    /// The checks that were skipped, at least in part: the revocation check if there is no status list, and the check of
+    /// the package if the policy names no packages.
     public let unchecked: [KeyAttestationError.Step]
 
     init(_ findings: KeyAttestationAudit.Findings, of chain: KeyAttestationChain, unchecked: [KeyAttestationError.Step])

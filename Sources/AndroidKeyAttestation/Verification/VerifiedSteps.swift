@@ -33,7 +33,7 @@ final class VerifiedSteps: Sendable {
 
     private let spaces: Locked<Spaces>
 
-    /// Digests of 32 bytes: a full cache takes less than 100 KiB.
+    /// Creates an empty cache. Each entry is a digest of 32 bytes, so a full cache with the default capacities takes less than 100 KiB.
     init(authorityCapacity: Int = 256, attestationCapacity: Int = 1024) {
         spaces = Locked(
             Spaces(

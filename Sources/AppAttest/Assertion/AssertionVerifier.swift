@@ -1,7 +1,7 @@
 internal import Bytes
 public import Crypto
 
-/// Verifies assertions. An assertion proves that the attested key signed this client data, and later than the last assertion.
+/// Verifies assertions. An assertion proves that the attested key signed this client data, and that it did so after the previous assertion.
 public struct AssertionVerifier: Sendable {
     /// The policy. Its environments, Mac access control and clock leeway are not used, because they concern the attestation.
     public let policy: AppAttestPolicy
@@ -149,10 +149,11 @@ package enum AssertionSteps {
 
     /// Step 4: the category of signing and the bundle version, as in an attestation.
     ///
-    /// The signature covers authenticator data *followed by* the client data hash. So an app can move a map from the start of
-    /// the hash into the authenticator data, and no leaf tells whether the system appends maps. The map of an assertion is used
-    /// only if the attestation of the key had a map: then the system appends one itself, and the parser refuses a second map.
-    /// Otherwise the policy is applied as if the assertion had no map.
+    /// The signature covers authenticator data *followed by* the client data hash. So an app can move a map from the
+    /// start of the hash into the authenticator data. An attestation's leaf names the system version, but an assertion
+    /// has no leaf that tells whether the system appends maps. So the map of an assertion is used only if the attestation
+    /// of the key had a map: then the system appends one itself, and the parser refuses a second map. Otherwise the
+    /// policy is applied as if the assertion had no map.
     ///
     /// - Returns: the map, proven or not; nil if there is none.
     package static func verifyExtensions(

@@ -65,8 +65,8 @@ package struct AttestationSteps: Sendable {
         return keyID
     }
 
-    /// Step 4: the app is an allowed one, and the leaf names the same app in clear. Without an expectation, any app
-    /// that the leaf names is allowed.
+    /// Step 4: the app is an allowed one, and the leaf names the same app as text (authenticator data has only the hash
+    /// of the App ID). If `allowed` is nil, any app that the leaf names is allowed.
     package func verifyAppID(
         _ object: AttestationObject, _ leaf: AttestedLeaf, _ allowed: Set<AppleAppID>?
     ) throws(AppAttestError) -> AppleAppID {
@@ -151,7 +151,8 @@ package struct AttestationSteps: Sendable {
             .wrongCertificateCount, .certificateChain, "\(object.certificates.count) certificates instead of 2")
     }
 
-    // A verifier that requires a TLS purpose here would refuse every device since iOS 26.3.
+    // An absent extension is accepted, because leaves before iOS 26.3 have none. Do not require a TLS usage (`serverAuth`
+    // or `clientAuth`), as generic X.509 verifiers do: leaves since iOS 26.3 have only Apple's own usage.
     private func requireAttestedKeyUsage(_ leaf: AppleCertificate) throws(AppAttestError) {
         guard let found = leaf.certificate.extensions[oid: .X509ExtensionID.extendedKeyUsage] else { return }
         guard let usages = try? ExtendedKeyUsage(found), usages.count == 1,
@@ -189,7 +190,8 @@ package struct AttestationSteps: Sendable {
     ]
 }
 
-/// The certificate of an attested key, verified up to a pinned root. Only step 1 makes one.
+/// The certificate of an attested key, verified up to a pinned root. Only
+/// ``AttestationSteps/verifyCertificateChain(_:at:leeway:)`` creates one.
 package struct AttestedLeaf: Sendable {
     let certificate: AppleCertificate
     /// The attested key.

@@ -1,11 +1,12 @@
 internal import Bytes
 public import Foundation
 
-/// Verifies attestations: a key that the Secure Enclave of a genuine device made for one of the allowed apps, and that
-/// was attested for exactly this challenge.
+/// Verifies attestations. An attestation proves that the Secure Enclave of a genuine device made the key for one of
+/// the allowed apps, and that the key was attested for exactly this challenge.
 ///
-/// It is pure: it takes bytes, a policy and a time, and returns a verified value or throws a refusal that names the
-/// check. Keep one verifier and share it. It holds parsed roots and caches Apple's intermediate, which halves the cost.
+/// A verifier uses no network and no clock: it takes bytes, a policy and a time, and returns a verified value or
+/// throws a refusal that names the check. Keep one verifier and share it. It holds parsed roots and caches Apple's
+/// intermediate, which halves the cost.
 public struct AttestationVerifier: Sendable {
     /// The requirements. Copies with another policy share the cache of intermediates.
     public var policy: AppAttestPolicy
@@ -41,8 +42,8 @@ public struct AttestationVerifier: Sendable {
     /// Verifies an object of a protocol that sends no separate key id. The leaf's key, the credential id and the
     /// credential's key must belong together.
     ///
-    /// It is a function of its own and not an optional argument, so that a malformed key id never means that the key
-    /// id is not compared.
+    /// This is a separate function because an optional argument would be unsafe: a malformed key id, parsed as nil, would
+    /// silently disable the comparison.
     public func verifyWithoutKeyID(
         _ object: AttestationObject, clientDataHash: ClientDataHash, at date: Date
     ) throws(AppAttestError) -> VerifiedAttestation {

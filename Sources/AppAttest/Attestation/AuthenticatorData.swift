@@ -2,8 +2,9 @@ package import CBOR
 
 /// Authenticator data as App Attest uses it (W3C Web Authentication, section 6.1, with differences).
 ///
-/// The parser ignores the flags byte. In Apple's own objects it announces credential data that is absent, and does not announce
-/// extensions that are present. The caller knows the form from the source of the data.
+/// The parser ignores the flags byte. In Apple's own objects it announces credential data that is absent, and does
+/// not always announce extensions that are present. So the caller chooses the initializer: one is for attestations,
+/// the other for assertions.
 package struct AuthenticatorData: Sendable {
     /// All bytes. The nonce covers them.
     package let bytes: [UInt8]
@@ -28,13 +29,14 @@ package struct AuthenticatorData: Sendable {
         package let key: CBORMap
     }
 
-    /// The form in assertions: hash (32 bytes), flags (1), counter (4), and then nothing or one map.
+    /// Parses the authenticator data of an assertion: hash (32 bytes), flags (1), counter (4), and then nothing or one map.
     package init(assertion bytes: [UInt8]) throws(AppAttestError) {
         guard bytes.count >= 37 else { throw Self.malformed("\(bytes.count) bytes, fewer than 37") }
         try self.init(bytes, credential: nil, extensionsAt: 37)
     }
 
-    /// The form in attestations: hash (32 bytes), flags (1), counter (4), AAGUID (16), id length (2), id, COSE key, nothing or one map.
+    /// Parses the authenticator data of an attestation: hash (32 bytes), flags (1), counter (4), AAGUID (16), id length
+    /// (2), id, COSE key, and then nothing or one map.
     package init(attestation bytes: [UInt8]) throws(AppAttestError) {
         guard bytes.count >= 55 else { throw Self.malformed("\(bytes.count) bytes, fewer than 55") }
         let keyStart = 55 + Int(bytes[53]) << 8 + Int(bytes[54])

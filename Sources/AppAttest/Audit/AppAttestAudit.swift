@@ -14,7 +14,7 @@ public struct AppAttestAudit<Object: Sendable>: Sendable {
     public let steps: [AppAttestAuditStep]
     /// The steps for which an expected value is missing, whether they were reached or not.
     public let unchecked: [AppAttestError.Step]
-    /// The reason for refusing the object; nil if every step that could be made has passed.
+    /// The reason for refusing the object; nil if every step that could run has passed.
     public let refusal: AppAttestError?
 
     /// Reads an object and runs the steps of its verification.
@@ -80,8 +80,8 @@ public struct AppAttestExpectations: Sendable {
     public var keyID: KeyID?
     /// The client data hash that was attested or signed.
     public var clientDataHash: ClientDataHash?
-    /// The client data and the check of its challenge, for assertions. Set ``clientDataHash`` to the hash of this client data.
-    /// Nil: the caller compares the challenge, and the audit has no such step.
+    /// The client data and the check of its challenge, for assertions. Set ``clientDataHash`` to the hash of this client
+    /// data. If this property is nil, the audit has no challenge step, and the caller must compare the challenge.
     public var challenge: (clientData: [UInt8], check: ChallengeCheck)?
     /// The attested key, for assertions.
     public var publicKey: P256.Signing.PublicKey?

@@ -77,7 +77,7 @@ package struct CertificateProperties: Sendable {
 
 /// The properties of the key, its app and its device in the leaf.
 package struct LeafProperties: Sendable {
-    /// The App ID in clear: extension 1.2.840.113635.100.8.5, [1204].
+    /// The App ID as text, not hashed: extension 1.2.840.113635.100.8.5, [1204].
     package let appID: String?
     /// The platform, such as `iphoneos` or `macosx`: extension 1.2.840.113635.100.8.7, [1026], since 2025.
     package let platform: ApplePlatform?
@@ -99,7 +99,8 @@ package struct LeafProperties: Sendable {
         return major.reduce(0) { $0 * 10 + Int($1 - 0x30) } >= 27
     }
 
-    /// Throws if an extension is not one SEQUENCE in DER, or if an element that is read here occurs twice or has the wrong type.
+    /// Throws if extension 1.2.840.113635.100.8.5 or 1.2.840.113635.100.8.7 is not one SEQUENCE in DER, or if an element
+    /// that is read here occurs twice or has the wrong type.
     package init(_ leaf: AppleCertificate) throws(AppAttestError) {
         let key = try Self.properties(leaf, AppleIdentifier.keyProperties)
         let system = try Self.properties(leaf, AppleIdentifier.systemProperties)

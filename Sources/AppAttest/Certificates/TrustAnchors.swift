@@ -25,9 +25,10 @@ public struct TrustAnchors: Sendable {
         self.init(attestation: attestation, receipts: receipts)
     }
 
-    /// The certificates of a PEM text, each for both purposes. Those that are not X.509 are ignored.
+    /// The certificates of a PEM text, as roots for both attestations and receipts. A block whose content is not an X.509
+    /// certificate is ignored.
     ///
-    /// Fails if nothing is left.
+    /// Fails if the PEM is malformed, if a block has a label other than `CERTIFICATE`, or if no certificate is left.
     public init?(pem: String) {
         let certificates = Self.certificates(inPEM: pem)
         guard !certificates.isEmpty else { return nil }

@@ -71,7 +71,7 @@ extension ReceiptFields {
 }
 
 extension AppleCertificate {
-    /// A certificate, or its bytes if they are not one.
+    /// The content of a certificate. Bytes that are not a certificate become hexadecimal.
     fileprivate static func json(of bytes: [UInt8]) -> JSONValue {
         AppleCertificate(bytes).map { .object($0.json) } ?? .hexadecimal(bytes)
     }

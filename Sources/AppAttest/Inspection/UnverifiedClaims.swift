@@ -38,7 +38,7 @@ public struct UnverifiedClaims: Sendable {
         public let notBefore: Date
         /// The end of the certificate's validity.
         public let notAfter: Date
-        /// The App ID in clear.
+        /// The App ID as text, not hashed.
         public let appID: String?
         /// The platform.
         public let platform: ApplePlatform?

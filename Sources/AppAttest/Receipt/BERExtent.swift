@@ -3,7 +3,7 @@
 enum BERExtent {
     private static let maximumDepth = 32
 
-    /// The number of bytes of the first item; nil if it is cut off or nested too deeply, or has a length of more than 3 octets.
+    /// The number of bytes of the first item. Nil if the item is cut off or nested too deeply, or if more than 3 octets encode its length.
     static func ofFirstItem(in bytes: [UInt8]) -> Int? {
         end(of: bytes[...], depth: 0)
     }

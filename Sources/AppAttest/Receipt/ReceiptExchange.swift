@@ -35,9 +35,9 @@ public struct DeviceCheckSigner: Sendable {
 }
 
 extension DeviceCheckSigner: CustomStringConvertible, CustomReflectable {
-    /// Team and key id. Shows nothing of the key.
+    /// The team id and the key id, without the private key.
     public var description: String { "\(teamID)/\(keyID)" }
-    /// Shows nothing of the key.
+    /// A mirror with the team id and the key id, without the private key.
     public var customMirror: Mirror { Mirror(self, children: ["teamID": teamID, "keyID": keyID]) }
 }
 
@@ -58,7 +58,7 @@ public struct ReceiptExchangeRequest: Sendable {
     ///   - environment: the environment of the attested key; each environment has a separate server.
     ///   - signer: a key of the team that the App ID belongs to.
     ///   - date: the time of the request.
-    ///   - server: scheme and host of another server, for tests; nil: Apple's server of the environment.
+    ///   - server: scheme and host of another server, for tests. If nil, Apple's server for `environment` is used.
     public init(
         receipt: some Collection<UInt8>, environment: AttestEnvironment, signedBy signer: DeviceCheckSigner,
         at date: Date, server: String? = nil
@@ -101,7 +101,7 @@ public enum ReceiptExchangeAnswer: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - status: the HTTP status.
-    ///   - body: the body. One of more than ``maximumBody`` bytes is no receipt.
+    ///   - body: the body. If it has more than ``maximumBody`` bytes, status 200 becomes ``unavailable(status:)``.
     public init(status: Int, body: some Collection<UInt8>) {
         switch status {
         case 200 where body.count > Self.maximumBody: self = .unavailable(status: 200)

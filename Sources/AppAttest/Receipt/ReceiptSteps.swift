@@ -99,7 +99,8 @@ package struct ReceiptSteps: Sendable {
         }
     }
 
-    /// Step 7: the receipt is not dated later than `date` plus the leeway. With a maximum age, it must not be older or expired.
+    /// Step 7: the receipt is not dated later than `date` plus the leeway. If the policy has a maximum age, the receipt
+    /// must not be older than this, and must not have expired.
     package func verifyTimes(
         _ receipt: Receipt, _ policy: ReceiptVerifier.Policy, at date: Date
     ) throws(AppAttestError) {

@@ -5,8 +5,8 @@ public import Foundation
 public struct ReceiptVerifier: Sendable {
     /// The limits for a receipt's times.
     public struct Policy: Sendable, Hashable {
-        /// Seconds since its creation after which a receipt is no longer fresh: 5 minutes by default, as Apple
-        /// recommends. Nil, for stored receipts: neither age nor expiration is checked.
+        /// The age, in seconds since creation, up to which a receipt is fresh: by default 5 minutes, as Apple recommends. Use
+        /// nil for stored receipts: then neither age nor expiration is checked.
         public var maximumAge: TimeInterval?
         /// Seconds by which a receipt may be dated in the future, because the clocks of Apple's server and this server may differ.
         public var clockLeeway: TimeInterval
@@ -135,7 +135,7 @@ public struct ReceiptExpectations: Sendable {
 
 /// A receipt that passed every check. Only ``ReceiptVerifier`` makes one.
 public struct VerifiedReceipt: Sendable {
-    /// The receipt. Store it, and exchange it, not before ``ReceiptFields/notBefore`` if it has one.
+    /// The receipt. Store it to exchange it later, but not before ``ReceiptFields/notBefore`` if the receipt has this field.
     public let bytes: [UInt8]
     /// The fields of the receipt.
     public let fields: ReceiptFields

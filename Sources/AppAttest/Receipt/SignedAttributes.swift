@@ -10,7 +10,7 @@ internal import SwiftASN1
 /// attributes are therefore not authenticated, and no value is taken from them. But they must be exactly those that Apple wrote:
 /// the same four in every receipt, with the digest of its content and a signing time at most a second after its creation.
 struct SignedAttributes: Sendable {
-    /// 2020-11-01: no later receipt has attributes. The last known receipt with attributes is of 2020-09-28.
+    /// 2020-11-01. No receipt since then has attributes. The last known receipt with attributes is from 2020-09-28.
     static let end = Date(timeIntervalSince1970: 1_604_188_800)
 
     /// The content of a UTCTime, without tag and length.
@@ -33,7 +33,8 @@ struct SignedAttributes: Sendable {
         messageDigest = digest
     }
 
-    /// Whether the attributes are about this content, created at this time. A receipt is signed a moment after its creation.
+    /// Whether the attributes are about this content, created at this time. The signing time may be one second later,
+    /// because Apple signs a receipt a moment after creating it.
     func describe(_ content: [UInt8], createdAt time: Date) -> Bool {
         constantTimeEquals(messageDigest, Array(SHA256.hash(data: content)))
             && [time, time + 1].contains { Self.universalTime($0) == signingTime }

@@ -19,7 +19,8 @@ public struct ClientDataHash: Sendable, Hashable {
         self.bytes = Array(SHA256.hash(data: Array(clientData)))
     }
 
-    /// The nonce: SHA-256 of the authenticator data followed by these bytes. The key signs it, or Apple certifies it.
+    /// The nonce: SHA-256 of the authenticator data followed by these bytes. In an assertion, the key signs the nonce. In
+    /// an attestation, Apple certifies it.
     func nonce(with authenticatorData: [UInt8]) -> [UInt8] {
         var hasher = SHA256()
         hasher.update(data: authenticatorData)

@@ -183,7 +183,7 @@ public struct AppleReceiptOptions: Sendable {
 
     /// The risk metric, for a receipt of Apple's server; nil for a receipt of an attestation.
     public var riskMetric: Int?
-    /// The time of creation, in seconds after the attestation.
+    /// The receipt's creation time, in seconds after the attestation, or after the exchange for an exchanged receipt.
     public var age: TimeInterval = 0
     /// Changes the fields.
     public var fields: @Sendable ([Field]) -> [Field] = { $0 }

@@ -41,7 +41,7 @@ public struct AppleAuthority: Sendable {
         public var intermediateCurve = AppleAttestationOptions.Curve.p384
         /// Key usage bits of the intermediate, the first in the highest bit. 0x06: it may sign certificates and revocation lists.
         public var intermediateKeyUsage: UInt8 = 0x06
-        /// The end of the intermediate's life, in seconds from the start.
+        /// The end of the intermediate's validity, in seconds after the `start` of the authority.
         public var intermediateLife: TimeInterval = 10 * 365 * 86400
         /// More extensions of the intermediate.
         public var intermediateExtensions: [AppleCertificateExtension] = []
@@ -49,7 +49,8 @@ public struct AppleAuthority: Sendable {
         public var intermediateAlgorithm = AppleSignatureAlgorithm.sha384
         /// Whether the certificate that signs receipts has the extension for this purpose: 1.2.840.113635.100.12.15.
         public var signerIsForReceipts = true
-        /// The end of the receipt signer's life, in seconds from the start. Apple's receipt signers live about 13 months.
+        /// The end of the validity of the receipt signer's certificate, in seconds after the `start` of the authority.
+        /// Apple's certificates for receipt signers are valid for about 13 months.
         public var signerLife: TimeInterval = 396 * 86400
 
         /// The options of a real authority.
@@ -112,9 +113,9 @@ public struct AppleAuthority: Sendable {
 }
 
 extension AppleAuthority {
-    /// The error of a text that is not a saved authority.
+    /// The error that is thrown when a text is not a saved authority.
     public struct LoadingError: Error, Sendable {
-        /// The fault of the text.
+        /// What is wrong with the text.
         public let reason: String
     }
 

@@ -53,7 +53,7 @@ extension AppleDevice {
             DERWriter.octetString(try signer.fraudSigner.key.sign(signed, with: options.algorithm)))
     }
 
-    /// SET OF Attribute.
+    /// The attributes of SignerInfo, as `SET OF Attribute` (RFC 5652 section 5.3).
     private func attributes(of content: [UInt8], at date: Date, _ options: AppleReceiptOptions) -> [UInt8] {
         let type = attribute(3, DERWriter.objectIdentifier([1, 2, 840, 113549, 1, 7, 1]))
         guard case .appleUntil2020(let delay) = options.signedAttributes else {
@@ -83,7 +83,7 @@ extension AppleDevice {
             .init(12, RFC3339.text(date) ?? ""),
         ]
         if let metric = options.riskMetric {
-            // Apple's server writes the metric first: the SET is not sorted.
+            // Like Apple's server, put the metric first and do not sort the SET.
             fields.insert(.init(17, String(metric)), at: 0)
             fields.append(.init(19, RFC3339.text(date.addingTimeInterval(86400)) ?? ""))
         }

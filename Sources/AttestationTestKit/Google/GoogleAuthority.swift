@@ -3,13 +3,13 @@ internal import Crypto
 internal import CryptoExtras
 internal import Foundation
 
-/// A stand-in for Google: it signs key attestation chains and Play Integrity tokens as Google does, for devices that exist
-/// only in tests.
+/// A stand-in for Google: it signs key attestation chains and Play Integrity tokens as Google does, for devices that
+/// exist only in tests.
 ///
-/// It can be saved and loaded (`Codable`), so that a CI's service and its devices share one authority. A verifier accepts its
-/// signatures only if it was given ``rootsPEM(at:)`` and ``consoleText()``.
+/// An authority can be saved and loaded (`Codable`), so that the service and the simulated devices of a CI job share
+/// it. A verifier accepts its signatures only if it was given ``rootsPEM(at:)`` and ``consoleText()``.
 public struct GoogleAuthority: Sendable, Codable {
-    /// The kind of key that signs for factories.
+    /// The key type of the root that certifies factory-provisioned attestation keys.
     public enum FactoryRoot: Sendable {
         /// RSA, like the key of Google's root for factories. Making one takes seconds in a debug build.
         case rsa2048
@@ -83,7 +83,7 @@ enum AuthorityKey: Sendable, Codable {
         }
     }
 
-    /// The AlgorithmIdentifier of its signatures, always with SHA-256; P-384 keys of genuine chains also use SHA-256.
+    /// The AlgorithmIdentifier of this key's signatures. They always use SHA-256, as the P-384 keys of genuine chains do.
     var signatureAlgorithm: [UInt8] {
         switch self {
         case .p256, .p384: DERWriter.sequence(DERWriter.objectIdentifier([1, 2, 840, 10045, 4, 3, 2]))

@@ -7,9 +7,9 @@ public struct KeyAttestationOptions: Sendable {
     public enum Provisioning: Sendable {
         /// Four certificates. The last is the root for factories.
         case factory
-        /// Five certificates, as Google provisions remotely since 2026. The last is an EC root.
+        /// Five certificates, as Google has provisioned them remotely since 2026. The last is an EC root.
         case remote
-        /// Five certificates, as Google provisioned remotely until 2026. The last is the root for factories.
+        /// Five certificates, as Google provisioned them remotely until 2026. The last is the root for factories.
         case remoteUnderFactoryRoot
     }
 
@@ -90,7 +90,7 @@ public struct KeyAttestationOptions: Sendable {
     public var areSetsUnsorted = false
     /// The octet of `critical` in the leaf's key usage; 0xFF in DER.
     public var criticalOctet: UInt8 = 0xFF
-    /// The content of the attestation extension; nil: the options above describe it.
+    /// The content of the attestation extension. If it is nil, the options above determine the content.
     public var keyDescription: [UInt8]?
     /// Whether the leaf has a key description.
     public var hasKeyDescription = true
@@ -106,7 +106,7 @@ public struct KeyAttestationOptions: Sendable {
         /// Whether the further certificate has its own key description.
         public var hasKeyDescription: Bool
 
-        /// A certificate signed by this key, which must be the attested key.
+        /// A further certificate that the given private key signs. The key must be the attested key.
         ///
         /// - Parameters:
         ///   - rawRepresentation: 32 octets of a P-256 private key.
@@ -129,7 +129,7 @@ public struct KeyAttestationOptions: Sendable {
     public var brokenIssuerName: Int?
     /// The order in which the certificates are sent, by index; nil: leaf first.
     public var order: [Int]?
-    /// The content of the serial number of certificates, by index.
+    /// The serial numbers of certificates, by index, as the content of the INTEGER. The others are the index plus 1.
     public var serialNumbers: [Int: [UInt8]] = [:]
     /// The validity of certificates, by index; others are valid from a day before to thirty days after the time of
     /// issue.

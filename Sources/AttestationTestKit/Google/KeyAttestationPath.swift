@@ -5,11 +5,11 @@ public import Foundation
 /// issued. ``GoogleAuthority/sign(_:under:includesRoot:at:)`` signs the certificate, so its signature is valid unless
 /// `isSignatureBroken` is set.
 public struct KeyAttestationCertificate: Sendable {
-    /// The key that a certificate holds, and that signs the certificate before it.
+    /// The key that a certificate holds. It also signs the certificate before this one in the path.
     public enum Key: Sendable {
         /// The key that signs attestations on a device. The authority has one for all devices.
         case attestation
-        /// The key of the intermediate of a factory.
+        /// The key of a factory's intermediate certificate.
         case factoryIntermediate
         /// The key of `Droid CA3`, which signs remotely provisioned attestation certificates.
         case droidCA3
@@ -35,9 +35,9 @@ public struct KeyAttestationCertificate: Sendable {
 
     /// One extension.
     public struct Extension: Sendable, Hashable {
-        /// The arcs of its identifier.
+        /// The arcs of the extension's object identifier.
         public var identifier: [UInt64]
-        /// The content of its OCTET STRING.
+        /// The content of the extension's OCTET STRING.
         public var value: [UInt8]
 
         /// An extension that is not critical.

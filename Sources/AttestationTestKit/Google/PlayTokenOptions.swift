@@ -1,5 +1,5 @@
-/// The content of a Play Integrity verdict, and how its token is broken. The defaults describe a good device with the app from
-/// the store. Nil leaves a member out.
+/// The content of a Play Integrity verdict, and the faults of its token. The defaults describe a good device with the
+/// app from Google Play. Nil leaves a member out, except in `appPackage`.
 public struct PlayTokenOptions: Sendable {
     /// `requestDetails.requestPackageName` and `appIntegrity.packageName`.
     public var package = "com.example.app"
@@ -7,7 +7,7 @@ public struct PlayTokenOptions: Sendable {
     public var appPackage: String?
     /// Whether there is a `requestDetails`.
     public var hasRequestDetails = true
-    /// The age of the token in seconds; a negative one is from the future.
+    /// The age of the token in seconds. If it is negative, the timestamp is in the future.
     public var ageSeconds = 0.0
     /// Whether there is a timestamp.
     public var hasTimestamp = true

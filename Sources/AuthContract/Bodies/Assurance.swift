@@ -10,7 +10,8 @@ public struct Assurance: WireBody, Hashable {
         case appAttestDevelopment = "app-attest-development"
         /// Google's Play Integrity.
         case playIntegrity = "play-integrity"
-        /// No provider attested the app: only a key attestation was verified, or nothing, even if an operator approved the device.
+        /// No provider attested the app: at most a key attestation was verified. An operator's approval of the device does
+        /// not change this value.
         case none
         /// Development mode: no vendor was asked. Refused on channel `production`.
         case development
@@ -28,11 +29,12 @@ public struct Assurance: WireBody, Hashable {
         case appVouched = "app-vouched"
         /// The previous key signed a rotation to this key, and the rotation did not attest this key.
         case rotated
-        /// Nothing proves the key: development mode, or no proof was verified, even if an operator approved the device.
+        /// Nothing proves the key: this is development mode, or no proof was verified. An operator's approval of the device
+        /// does not change this value.
         case unattested
     }
 
-    /// The party that attested the app, at the last registration or rotation that proved it.
+    /// The party that attested the app, at the last registration or rotation that attested it.
     public var app: App
     /// The protection of the current key, or the party that vouches for the key.
     public var key: Key

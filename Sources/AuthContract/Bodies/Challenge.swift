@@ -38,7 +38,7 @@ public struct ChallengeResponse: WireBody, Hashable {
     public let challenge: [UInt8]
     /// The time when the challenge expires, on the service's clock.
     public let expiresAt: UnixTime
-    /// The remaining life in seconds. A client counts it on a clock that does not stop while the device sleeps.
+    /// The remaining life in seconds. A client measures it with a clock that does not stop while the device sleeps.
     public let ttlSeconds: Int64
 
     /// Memberwise initializer.

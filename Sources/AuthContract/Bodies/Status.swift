@@ -8,9 +8,9 @@ public enum DeviceStatus: String, Sendable, Hashable, CaseIterable {
     case registered
     /// Policy or an operator refused the device. It may only ask for its status and deregister.
     case rejected
-    /// An operator ended the device permanently. Every request is refused with `deviceRevoked`.
+    /// An operator revoked the device permanently. Every request is refused with `deviceRevoked`.
     case revoked
-    /// The device ended itself. A tombstone stays, and every request is refused with `notRegistered`.
+    /// The device deregistered itself. Every request is refused with `notRegistered`. A tombstone of the device remains.
     case deregistered
 }
 
@@ -28,7 +28,7 @@ public struct StatusResponse: WireBody, Hashable {
     public let keyRotatedAt: UnixTime?
     /// The age of the current key in seconds, from `keyRotatedAt` or else from `registeredAt`.
     public let keyAgeSeconds: Int64
-    /// The RFC 7638 thumbprint of the current key, also if the previous key signed the request.
+    /// The RFC 7638 thumbprint of the current key, even if the previous key signed the request.
     public let keyThumbprint: String
     /// Whether the key must be rotated: an operator or the app's policy demands it, or the key is too old and in its grace period.
     public let mustRotate: Bool

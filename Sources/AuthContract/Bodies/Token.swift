@@ -20,7 +20,8 @@ public struct TokenResponse: WireBody, Hashable {
     /// The token's life in seconds, 600 at most.
     public let expiresIn: Int64
 
-    /// The value of `token_type`, whatever `typ` the app's tokens have: deployed clients compare it.
+    /// The value of the response's `token_type`. It is the same for every app, even if the tokens of an app have another
+    /// `typ`, because deployed clients compare it.
     public static let type = "synheart-device+jwt"
 
     /// Memberwise initializer.

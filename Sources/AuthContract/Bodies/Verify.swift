@@ -24,8 +24,8 @@ public struct VerifyRequest: WireBody, Hashable {
     public let headers: HeaderFields
     /// The body as received, or its digest.
     public let body: Body
-    /// An id for retries. For 60 s, the claims of the first call do not refuse a second call with the same credential, id and
-    /// content. The service judges the second call anew, so a change in the meantime, such as a revocation, can refuse it.
+    /// An id for retries. A second call within 60 s with the same credential, id and content is not refused as a replay of the first. The
+    /// service judges the second call anew, so a change in the meantime, such as a revocation, can refuse it.
     public let verificationID: String?
     /// One of the app's `token_audiences`: asks for a token that names the request's sender to a service behind the caller.
     public let identityAudience: String?
@@ -47,8 +47,8 @@ public struct VerifyRequest: WireBody, Hashable {
     }
 
     public init(_ fields: JSONFields) throws {
-        // The device chose method, path, query and headers, so their content is not checked here: an error in them leads to a
-        // verdict on the device's request.
+        // The device chose method, path, query and headers, so their content is not checked here. An error in them must lead
+        // to a verdict on the device's request, not to an error in the caller's question.
         method = try fields.string("method")
         scheme = try fields.string("scheme")
         guard scheme == "http" || scheme == "https" else { throw JSONError(.wrongType, path: fields.pathOf("scheme")) }
@@ -116,7 +116,7 @@ public struct VerifiedIdentity: Sendable, Hashable {
     public let assurance: Assurance
     /// The scheme of the request's signature.
     public let signatureScheme: SignatureScheme
-    /// The age of the device's current key in seconds, also if the previous key signed the request.
+    /// The age of the device's current key in seconds, even if the previous key signed the request.
     public let keyAgeSeconds: Int64
     /// A JWT with `typ` `synheart-identity+jwt` that names this identity to a service behind the caller, for one minute; nil
     /// unless the caller asked for it with `identity_audience` and the request was accepted.

@@ -30,8 +30,8 @@ public enum ErrorCode: String, Sendable, Hashable, CaseIterable, Error {
     case invalidSignature = "INVALID_SIGNATURE"
     /// 401: the request's time is outside the window. `server_timestamp` is the time to correct the clock with.
     case clockSkew = "CLOCK_SKEW"
-    /// 409: the nonce or another claim of the request is taken. Usually a copy of the request was accepted before, and its effect
-    /// may have happened.
+    /// 409: the nonce, or another value that only one request may use, was used before. Usually the service accepted a
+    /// copy of the request before, and the effect of the copy may have happened.
     case nonceReplay = "NONCE_REPLAY"
     /// 421: the request is signed for a scheme and authority that the service or the app does not list. This is not a verdict
     /// about the device.
@@ -50,7 +50,7 @@ public enum ErrorCode: String, Sendable, Hashable, CaseIterable, Error {
     case rotationFailed = "ROTATION_FAILED"
     /// 409, admin API: the current state does not allow the change.
     case conflict = "CONFLICT"
-    /// 412, admin API: `If-Match` names another version than the current one.
+    /// 412, admin API: `If-Match` names a version other than the current one.
     case preconditionFailed = "PRECONDITION_FAILED"
     /// 400: the signature scheme is unknown, departs from the profile, or is below the app's or the device's minimum.
     case unsupportedSigVersion = "UNSUPPORTED_SIG_VERSION"
@@ -60,8 +60,8 @@ public enum ErrorCode: String, Sendable, Hashable, CaseIterable, Error {
     case forbidden = "FORBIDDEN"
     /// 429: a rate limit is reached. Retry after `Retry-After`.
     case rateLimited = "RATE_LIMITED"
-    /// 503: the service cannot decide now, such as while a store is down, is too slow or has lost its history. Retry after
-    /// `Retry-After`.
+    /// 503: the service cannot decide now, such as while a store is down, is too slow or has lost its record of used
+    /// nonces. Retry after `Retry-After`.
     case serviceUnavailable = "SERVICE_UNAVAILABLE"
     /// 500: the service failed for a reason that only its log names.
     case internalError = "INTERNAL_ERROR"
@@ -105,7 +105,7 @@ extension ErrorCode {
         case error
     }
 
-    /// A row of the table.
+    /// The properties of one error code: a row of the table `row`.
     private struct Row {
         let status: Int
         let recovery: Recovery

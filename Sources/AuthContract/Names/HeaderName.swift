@@ -18,7 +18,8 @@ public enum HeaderName {
     public static let signatureInput = "Signature-Input"
     /// Scheme 2: the signature (RFC 9421 section 4.2).
     public static let messageSignature = "Signature"
-    /// An App Attest assertion, base64. In an answer: the path needs one. `prefix` names the path prefix that demands it, if any.
+    /// In a request: an App Attest assertion, base64. In an answer: the path needs an assertion, and `prefix` names the
+    /// path prefix that demands it, if any.
     public static let assertion = "X-Synheart-Assertion"
     /// Asks for development mode, with the value `true`. It grants nothing by itself.
     public static let developmentMode = "X-Synheart-Dev-Mode"

@@ -5,11 +5,11 @@ public struct RequestPath: Sendable, Hashable, CustomStringConvertible {
     /// The signed text.
     public let text: String
 
-    /// Reads a path. Refuses every path that two servers could read differently.
+    /// Reads a path. Refuses dot segments, because servers disagree about them.
     ///
-    /// A valid path begins with `/`, consists of bytes in `0x21...0x7E` without `#` and `?`, and has no `%00` and no dot segments.
-    /// To find dot segments, `%2e`, `%2f`, `%5c` and `%3b` are decoded, and `\` and `;` end a segment as `/` does: some servers do
-    /// the same. `text` stays as sent.
+    /// A valid path begins with `/`, consists of bytes in `0x21...0x7E` without `#` and `?`, and has no `%00` and no dot
+    /// segments. To find dot segments, `%2e`, `%2f`, `%5c` and `%3b` are decoded, and `\` and `;` end a segment as `/`
+    /// does, because some servers do the same. `text` stays as sent.
     public init(_ text: String) throws(ContractError) {
         if let fault = text.withBytes(Self.fault) { throw ContractError(fault) }
         self.text = text

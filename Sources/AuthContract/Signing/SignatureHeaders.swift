@@ -10,8 +10,8 @@ public enum SignatureScheme: Int, Sendable, Hashable, Comparable, CaseIterable {
 
     /// The scheme that a request claims: 1 by `X-Synheart-Sig-Version`, 2 by `Signature-Input`.
     ///
-    /// - Throws: `invalidRequest` if the request has both fields or neither, or repeats the first; `unsupportedSigVersion` for
-    ///   another version than 1.
+    /// - Throws: `invalidRequest` if the request has both fields or neither, or repeats the first;
+    ///   `unsupportedSigVersion` for a version other than 1.
     public init(claimedBy fields: HeaderFields) throws(ContractError) {
         switch (try fields.atMostOne(HeaderName.signatureVersion), !fields.contains(HeaderName.signatureInput)) {
         case (_?, false):

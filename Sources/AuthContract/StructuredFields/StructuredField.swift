@@ -1,6 +1,7 @@
-/// Structured field values (RFC 9651): the syntax of `Signature-Input`, `Signature` and `Content-Digest`.
+/// Structured field values (RFC 9651): the syntax of `Signature-Input`, `Signature`, `Content-Digest` and
+/// `X-Synheart-Assertion`.
 ///
-/// Display Strings are not supported: no field here uses them.
+/// Display Strings are not supported, because none of these fields uses them.
 enum StructuredField {
     /// A value without parameters (section 3.3).
     enum BareItem: Sendable, Hashable {

@@ -10,10 +10,11 @@
 
 typedef struct clibcurl_exchange clibcurl_exchange;
 
-// Called with the bytes of a header line or of the body. Another result than `count` ends the exchange.
+// Called with the bytes of a header line or of the body. Any result other than `count` ends the exchange.
 typedef size_t clibcurl_take(void *context, const uint8_t *bytes, size_t count);
 
-// Called for at most `count` bytes of the request's body. Returns their number, 0 at the end; `clibcurl_abort` ends the exchange.
+// Called to get the request's body. Writes at most `count` bytes to `bytes` and returns their number, 0 at the end of
+// the body. The result `clibcurl_abort` ends the exchange.
 typedef size_t clibcurl_give(void *context, uint8_t *bytes, size_t count);
 extern const size_t clibcurl_abort;
 
@@ -33,7 +34,7 @@ typedef struct {
 // A request that is not sent yet; NULL if memory runs out. The texts are copied.
 clibcurl_exchange *clibcurl_open(const clibcurl_request *request);
 
-// Adds a header line without its end. Returns false if memory runs out.
+// Adds a header line, which is given without its line ending. Returns false if memory runs out.
 bool clibcurl_add_line(clibcurl_exchange *exchange, const char *line);
 
 // clibcurl_unsent: no byte of the request was sent. clibcurl_unsendable: likewise, and a retry cannot succeed (a malformed URL).

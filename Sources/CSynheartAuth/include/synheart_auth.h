@@ -16,8 +16,9 @@
 extern "C" {
 #endif
 
-/* The version of the library, in the form of SYNHEART_AUTH_VERSION. The two differ if a program runs with another library than it
- * was compiled for. The text is valid for the life of the process; do not free it. */
+/* The version of the library, in the form of SYNHEART_AUTH_VERSION. The two differ if the program runs with a
+ * different version of the library from the one that it was compiled for. The text is valid for the life of the
+ * process; do not free it. */
 const char *synheart_auth_version(void);
 
 /* ---------------------------------------------------------------- 1. The symbols that Synheart Core's runtime looks up
@@ -44,8 +45,8 @@ char *synheart_native_secure_load(const char *service, const char *key);
 /* 0: deleted, or absent; any other number: failed. */
 int32_t synheart_native_secure_delete(const char *service, const char *key);
 
-/* A host's own implementations of the eight functions above. Each must do what the comment of its function says. It gets `context`
- * as its first argument, and is called from any thread. */
+/* A host's own implementations of the eight functions above. Each must do what the comment of its function says. The
+ * SDK passes `context` as the first argument, and may call the functions from any thread. */
 typedef struct synheart_native_host {
     uint32_t version; /* 1 */
     void *context;
@@ -72,7 +73,7 @@ typedef struct synheart_native_callbacks {
     int32_t (*delete_key)(const char *device_id);
 } synheart_native_callbacks;
 
-/* The table. It is valid for the life of the process. */
+/* Returns the table of the five callbacks for Synheart Core's runtime. It is valid for the life of the process. */
 const synheart_native_callbacks *synheart_native_callback_table(void);
 
 /* ---------------------------------------------------------------- 2. The whole SDK for hosts
@@ -173,8 +174,9 @@ typedef struct synheart_auth synheart_auth;
  * `host` is copied. NULL means the platform's own keys, attestation and storage. */
 int32_t synheart_auth_create(const char *base_url, const char *directory, const synheart_auth_host *host,
                              synheart_auth **handle, char **result);
-/* Makes an instance with keys in files, which every reader can copy: for desktops and tests, never for phones. With a debug build
- * of the library, it registers in development mode, with an app that allows this mode. With a release build, it cannot register. */
+/* Makes an instance with keys in files. Any program that can read the files can copy the keys, so use it on
+ * desktops and in tests, never on phones. With a debug build of the library, the instance registers in development
+ * mode, with an app that allows this mode. With a release build, it cannot register. */
 int32_t synheart_auth_create_with_software_keys(const char *base_url, const char *directory, synheart_auth **handle,
                                                 char **result);
 /* Frees the instance. Call it after all calls with this handle have returned. The process may exit at any time without it. */
@@ -207,12 +209,14 @@ typedef struct synheart_auth_http_answer synheart_auth_http_answer;
 int32_t synheart_auth_http_answer_set(synheart_auth_http_answer *answer, int32_t status, const char *headers,
                                       const uint8_t *body, int64_t body_length);
 
-/* The host's HTTP client. `send` blocks until it has given an answer, and returns SYNHEART_AUTH_HOST_OK; or another status if no
- * answer came. It follows no redirects, answers no password challenge, keeps no cookies and caches nothing. It sends a request
- * once, and does not repeat it: OkHttp, HttpURLConnection and libcurl repeat requests unless configured otherwise.
+/* The host's HTTP client. `send` blocks until it has given an answer, and then returns SYNHEART_AUTH_HOST_OK. If
+ * no answer came, it returns another status. It must follow no redirects, answer no password challenge, keep no
+ * cookies and cache nothing. It must send a request only once: OkHttp, HttpURLConnection and libcurl repeat
+ * requests unless configured otherwise.
  *
- * The SDK calls it on its own threads, at most 16 at once. While that many calls hang, later requests wait until their deadlines,
- * and are then not sent. `release` may be NULL; it is called once, after the last call, and also if `send` is NULL. */
+ * The SDK calls it on its own threads, at most 16 at once. While that many calls hang, later requests wait until
+ * their deadlines, and are then not sent. `release` may be NULL; it is called once, after the last call, and also
+ * if `send` is NULL. */
 typedef struct synheart_auth_transport {
     uint32_t version; /* 1 */
     uint32_t size;    /* sizeof(synheart_auth_transport) */
@@ -246,10 +250,10 @@ int32_t synheart_auth_set_observer(synheart_auth *handle, const synheart_auth_ob
  * "retry". Operations that they began continue, and a later call joins them or finds their result. */
 void synheart_auth_cancel(synheart_auth *handle);
 
-/* Sets the deadline of every later call except synheart_auth_send(), which has its own: at most an hour; 0: 120 seconds. It
- * bounds the whole call, with its pauses, exchanges and callbacks. A call whose deadline passes returns
- * SYNHEART_AUTH_NETWORK_ERROR. A registration, rotation or reset that it began continues, and the next call joins it or finds its
- * outcome. Result: {} */
+/* Sets the deadline of every later call except synheart_auth_send(), which has its own. `deadline_ms` is at most
+ * an hour; 0 means 120 seconds. The deadline bounds the whole call, with its pauses, exchanges and callbacks. A
+ * call whose deadline passes returns SYNHEART_AUTH_NETWORK_ERROR. A registration, rotation or reset that it began
+ * continues, and the next call joins it or finds its outcome. Result: {} */
 int32_t synheart_auth_set_deadline(synheart_auth *handle, int64_t deadline_ms, char **result);
 
 /* Result: {"status":"registered|alreadyRegistered|pending","device_id":"..."} */
@@ -282,8 +286,9 @@ typedef struct synheart_auth_request {
 /* Allows signing for another origin, such as https://api.example.com. It must use https, or be this machine. Call it right after
  * making the instance, because it clears the instance's caches. Result: {} */
 int32_t synheart_auth_allow_origin(synheart_auth *handle, const char *origin, char **result);
-/* Names an earlier origin of the service at base_url: identities that were made there are used after the move. Call it right after
- * making the instance, once for each earlier origin. Result: {} */
+/* Names an earlier origin of the service at base_url. After the service has moved to base_url, the SDK continues
+ * to use the identities that were made at the earlier origin. Call it right after making the instance, once for
+ * each earlier origin. Result: {} */
 int32_t synheart_auth_allow_alias(synheart_auth *handle, const char *origin, char **result);
 /* The scheme that the app signs with. Scheme 1, the default, covers method, path, time and body. Scheme 2 (RFC 9421) covers query and
  * host too, and the body by its digest. A device whose service has accepted scheme 2 signs under scheme 2 from then on. Call it right
@@ -292,17 +297,19 @@ int32_t synheart_auth_use_scheme(synheart_auth *handle, int32_t scheme, char **r
 /* The signature headers of a request that the host sends itself; no network. Under scheme 2 the case of the method matters. The
  * request's `headers`, `deadline_ms` and `maximum_answer` are ignored. Result: {"headers":{"X-App-ID":"...", ...}} */
 int32_t synheart_auth_sign(synheart_auth *handle, const char *app_id, const synheart_auth_request *request, char **result);
-/* Signs the request and sends it. Recovers once from each of: a wrong clock, a key that is too old (rotates), a lost key
- * (registers), a demanded assertion, a rotation whose answer was lost; and from a replayed nonce, which means that a copy was
- * accepted, for GET, HEAD, OPTIONS, PUT, DELETE and requests with Idempotency-Key. One deadline bounds all of it: after it
- * nothing is sent, but a rotation or registration in progress continues. The SDK may call the host's callbacks meanwhile: hold no
- * lock that they need. Any number of sends may run at once. Follows no redirects.
+/* Signs the request and sends it. Recovers once from each of: a wrong clock, a key that is too old (rotates), a
+ * lost key (registers), a demanded assertion, and a rotation whose answer was lost. A replayed nonce means that a
+ * copy of the request was accepted. The SDK recovers from it, also once, only for GET, HEAD, OPTIONS, PUT, DELETE
+ * and requests with Idempotency-Key. One deadline bounds the whole call. After it nothing is sent, but a rotation
+ * or registration in progress continues. The SDK may call the host's callbacks during the call: hold no lock that
+ * they need. Any number of sends may run at once. Follows no redirects.
  *
  * Returns 0 if an answer came, whatever its status:
  *   {"status":200,"headers":[{"name":"Content-Type","value":"text/plain"}, ...]}
- * and its body in *answer and *answer_length, which the caller frees with synheart_auth_bytes_free(): NULL and 0 for an empty body
- * and on failure. Both pointers may be NULL. SYNHEART_AUTH_NETWORK_ERROR: no answer by the deadline, but the request may have
- * arrived. SYNHEART_AUTH_DEVICE_REVOKED: confirmed by the auth service; only synheart_auth_reset_device_identity() helps. */
+ * and its body in *answer and *answer_length, which the caller frees with synheart_auth_bytes_free(): NULL and 0
+ * for an empty body and on failure. Both pointers may be NULL. SYNHEART_AUTH_NETWORK_ERROR: no answer by the
+ * deadline, but the request may have arrived. SYNHEART_AUTH_DEVICE_REVOKED: confirmed by the auth service; only
+ * synheart_auth_reset_device_identity() helps. */
 int32_t synheart_auth_send(synheart_auth *handle, const char *app_id, const synheart_auth_request *request, char **result,
                            uint8_t **answer, int64_t *answer_length);
 /* Frees the body that synheart_auth_send() stored in `answer`. NULL is allowed. */

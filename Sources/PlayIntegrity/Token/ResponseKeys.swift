@@ -71,8 +71,8 @@ public struct ResponseKeys: Sendable {
         try self.init(consoleText: String(decoding: text, as: UTF8.self))
     }
 
-    /// The keys of an app record: an object with `decryption_key` and `verification_key`, or with Play Console's
-    /// names of them.
+    /// The keys of an app record: an object with `decryption_key` and `verification_key`, or with Play Console's names,
+    /// `DECRYPTION_KEY` and `VERIFICATION_KEY`.
     public init(_ fields: JSONFields) throws(JSONError) {
         let names =
             fields.names.contains("DECRYPTION_KEY")

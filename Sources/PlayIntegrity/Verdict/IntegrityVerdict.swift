@@ -2,15 +2,15 @@ public import StrictJSON
 
 /// Google's verdict about an app, a device and an account, parsed but not judged by a policy yet.
 ///
-/// Google adds members and values without notice, so unknown content is kept and never fails. A member of another type is
-/// treated as absent. A check refuses a verdict without the member that it needs; an absent risk signal is not refused ([Integrity
-/// verdicts](https://developer.android.com/google/play/integrity/verdicts)).
+/// Google adds members and values without notice, so unknown content is kept and never causes an error. A member of
+/// an unexpected type is treated as absent. A check that needs a member refuses a verdict without it, but an absent
+/// risk signal is not refused ([Integrity verdicts](https://developer.android.com/google/play/integrity/verdicts)).
 public struct IntegrityVerdict: Sendable, Hashable {
     /// The party that decoded the token.
     public enum Decoder: String, Sendable {
         /// This library decoded a classic token, with the app's response keys.
         case responseKeys = "response_keys"
-        /// Google decoded the token, which may be of either kind.
+        /// Google decoded the token, classic or standard.
         case google
     }
 
@@ -29,7 +29,7 @@ public struct IntegrityVerdict: Sendable, Hashable {
         self.init(payload: object, decodedBy: decoder)
     }
 
-    /// A verdict that was decoded elsewhere, by Google or earlier. Its origin is not proven here.
+    /// A verdict that Google decoded, or that was decoded earlier. This initializer does not prove its origin.
     public init(payload: JSONObject, decodedBy decoder: Decoder) {
         self.payload = payload
         self.decoder = decoder
@@ -53,7 +53,8 @@ public struct IntegrityVerdict: Sendable, Hashable {
     /// The time when the token was made, in milliseconds since 1970.
     public var timestampMillis: Int64? { Self.integer(self["requestDetails", "timestampMillis"]) }
 
-    /// Whether Google Play recognizes the app: `PLAY_RECOGNIZED`, `UNRECOGNIZED_VERSION`, `UNEVALUATED`, or a newer word of Google's.
+    /// Whether Google Play recognizes the app: `PLAY_RECOGNIZED`, `UNRECOGNIZED_VERSION`, `UNEVALUATED`, or a value that
+    /// Google added later.
     public var appRecognitionVerdict: String? { self["appIntegrity", "appRecognitionVerdict"]?.string }
     /// The app's package.
     public var appPackageName: String? { self["appIntegrity", "packageName"]?.string }
@@ -76,12 +77,12 @@ public struct IntegrityVerdict: Sendable, Hashable {
         return bits.filter { $0.value != false && !$0.value.isNull }.map(\.name)
     }
 
-    /// Whether the account has a license: `LICENSED`, `UNLICENSED`, `UNEVALUATED`, or a newer word of Google's.
+    /// Whether the account has a license: `LICENSED`, `UNLICENSED`, `UNEVALUATED`, or a value that Google added later.
     public var appLicensingVerdict: String? { self["accountDetails", "appLicensingVerdict"]?.string }
     /// Play Protect's verdict, such as `NO_ISSUES` or `HIGH_RISK`.
     public var playProtectVerdict: String? { self["environmentDetails", "playProtectVerdict"]?.string }
-    /// The kinds of risky other apps, such as `KNOWN_INSTALLED` or `UNKNOWN_CONTROLLING`; empty if Google found none or did not
-    /// evaluate them.
+    /// The kinds of other apps on the device that are a risk, such as `KNOWN_INSTALLED` or `UNKNOWN_CONTROLLING`; empty
+    /// if Google found none or did not look for them.
     public var appAccessRisks: [String] {
         strings(self["environmentDetails", "appAccessRiskVerdict", "appsDetected"])
     }

@@ -15,7 +15,7 @@ public struct PlayIntegrityPolicy: Sendable, Hashable {
     public var minimumVersionCode: Int64?
     /// Labels that the device must have. All are required.
     public var deviceLabels: Set<String> = ["MEETS_DEVICE_INTEGRITY"]
-    /// The lowest SDK version of Android that is accepted.
+    /// Whether the account must have a license for the app.
     public var minimumSDKVersion: Int64?
     /// Whether the account must have a license of the app.
     public var requiresLicense = false
@@ -25,9 +25,9 @@ public struct PlayIntegrityPolicy: Sendable, Hashable {
     public var maximumFutureSeconds: Int64? = 60
     /// Whether responses that were configured for testers are accepted. Set it to true only for tests.
     public var allowsTestResponses = false
-    /// Verdicts of Play Protect to refuse.
+    /// Kinds of other apps, such as `UNKNOWN_CONTROLLING`. A device with an app of such a kind is refused.
     public var refusedPlayProtect: Set<String> = []
-    /// Kinds of other apps to refuse.
+    /// The highest level of recent device activity that is accepted, 1 to 4.
     public var refusedAppAccessRisk: Set<String> = []
     /// The highest level of recent activity, 1 to 4.
     public var maximumActivityLevel: Int64?

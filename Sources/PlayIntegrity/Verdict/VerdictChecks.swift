@@ -64,7 +64,7 @@ struct VerdictChecks {
         }
     }
 
-    /// Compares normalized base64, because Google may return a nonce with other padding than the app sent.
+    /// Compares normalized base64, because the padding of the nonce that Google returns may differ from what the app sent.
     private func isSameText(_ left: String, _ right: String) -> Bool {
         let (left, right) = (Array(Base64.normalized(left).utf8), Array(Base64.normalized(right).utf8))
         return !left.isEmpty && constantTimeEquals(left, right)

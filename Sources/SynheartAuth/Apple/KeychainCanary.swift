@@ -43,8 +43,8 @@
         /// Records in the canary that the record exists. Called before the record is made, and after its move to an access group.
         func markPresent(_ name: RecordName) throws(StorageError) { try item(name.text).write([Mark.present.rawValue]) }
 
-        /// Records in the canary that the record is gone. Called after its removal. If that cannot be written, as on a full disk,
-        /// removes the canary: a later reading makes a new one and returns `absent`.
+        /// Records in the canary that the record is gone. Called after the record was removed. If the canary cannot be
+        /// written, as on a full disk, removes it: a later reading makes a new canary and returns `absent`.
         func markGone(_ name: RecordName) {
             let canary = item(name.text)
             do throws(StorageError) { try canary.write([Mark.absent.rawValue]) } catch { try? canary.remove() }
@@ -73,7 +73,8 @@
             }
         }
 
-        /// Replaces a damaged canary, best effort. Returns the error with which the current check or reading still fails.
+        /// Tries to replace a damaged canary. Returns the error of the current check or reading, which fails even if the
+        /// canary was replaced.
         private func mend(_ canary: KeychainItem) -> StorageError {
             try? canary.write([Mark.present.rawValue])
             return StorageError("the Keychain's canary is damaged")
@@ -84,8 +85,8 @@
         }
     }
 
-    /// Repeats a look-up after a pause before it believes a "not found". It serves the functions of Synheart Core's runtime, which
-    /// do not remember an earlier "not found".
+    /// Confirms a "not found" by a second look-up after a pause. The functions of Synheart Core's runtime need this,
+    /// because they do not remember an earlier "not found".
     struct ConfirmedLook: Sendable {
         private let canary = KeychainCanary(accessGroup: nil)
         let pause: @Sendable () -> Void

@@ -2,11 +2,12 @@
     internal import Foundation
     internal import Security
 
-    /// The app or extension whose own group, `PREFIX.bundle-id`, must contain items that name no group.
+    /// The app or extension that must own the access group of items that name no group. Its own group is
+    /// `PREFIX.bundle-id`.
     ///
-    /// Such items are in the first group of *Keychain Sharing* if there is one, and a look-up without a group searches every
-    /// group. So another program may share the items although the configuration names no group. That program would not share the
-    /// locks, and would not notice changes.
+    /// The Keychain puts such items into the first group of *Keychain Sharing* if there is one, and a look-up without a
+    /// group searches every group. So another program may share the items although the configuration names no group. That
+    /// program would not use the same locks, and would not notice this program's changes.
     struct GroupOwner: Sendable {
         let bundleID: String
 
@@ -86,7 +87,8 @@
         /// Creates the item. Returns `errSecDuplicateItem` if it exists.
         func add(_ bytes: [UInt8]) -> OSStatus { SecItemAdd(new(bytes) as CFDictionary, nil) }
 
-        /// Creates the item. Returns `found` if it was created, and in a group of `owner` unless that is nil; otherwise `unavailable`.
+        /// Creates the item. Returns `found` if the item was created and, unless `owner` is nil, is in the owner's group.
+        /// Otherwise returns `unavailable`.
         func add(_ bytes: [UInt8], of owner: GroupOwner?) -> StorageReading {
             guard let owner else {
                 let status = add(bytes)

@@ -2,8 +2,8 @@
     internal import Foundation
     internal import Security
 
-    /// The secrets of Synheart Core's runtime, as Keychain items with the service and the key as given, so that secrets which
-    /// deployed apps have stored are found.
+    /// The secrets of Synheart Core's runtime, as Keychain items. An item has the service and the key that the caller
+    /// passes, unchanged, so that secrets of deployed apps are found.
     struct KeychainSecrets: RuntimeSecrets {
         private let confirmed: ConfirmedLook
 

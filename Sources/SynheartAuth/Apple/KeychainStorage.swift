@@ -71,7 +71,8 @@
             canary.markGone(name)
         }
 
-        /// Makes a change. In all processes, the record has different versions before and after it.
+        /// Makes a change. Ends the record's version before the change, and lets readers make a new version after it, so that
+        /// no process uses a record that it cached before the change.
         private func changing(
             _ name: RecordName, isRemoval: Bool = false, _ change: () throws(StorageError) -> Void
         ) throws(StorageError) {
@@ -79,8 +80,8 @@
             do throws(PrivateDirectory.Failure) {
                 try locks.beginChange(of: Self.versionFile(name))
             } catch {
-                // A record can be removed even if the disk is full. A process that still signs with the record finds no key, and
-                // re-reads the record.
+                // Remove the record even if the disk is too full to mark the version file. A process that still signs with a cached
+                // record then finds no key, and re-reads the record.
                 let failure = error.storageError(in: locks.path)
                 guard isRemoval, failure.isFull else { throw failure }
             }
@@ -104,8 +105,8 @@
             do throws(PrivateDirectory.Failure) {
                 return try locks.lock("\(name.text).\(scope).lock")
             } catch {
-                // The locks of these records are in the temporary folder. The system empties it, and on a full disk no new lock
-                // file can be made. Then a lock within this process is enough, because no other process shares these records.
+                // If `owner` is set, the locks are in the temporary folder. The system may empty that folder, and on a full disk no new
+                // lock file can be made. A lock within this process is then enough, because no other process shares these records.
                 let failure = error.storageError(in: locks.path)
                 guard owner != nil, failure.isFull else { throw failure }
                 return ProcessLock.take("\(name.text).\(scope)")

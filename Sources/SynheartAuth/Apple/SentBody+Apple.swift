@@ -57,8 +57,8 @@
             self.input = Locked(Input(stream: input))
         }
 
-        /// Writes the body. Closing the output ends the body, so the output of a broken body stays open as long as this object
-        /// lives.
+        /// Writes the body. Closes the output only after the last piece, because closing it marks the body as complete. The
+        /// output of a broken body stays open until this object is released.
         private func pass(_ reader: inout CheckedReader) throws(UnreadableBody) {
             output.open()
             while true {

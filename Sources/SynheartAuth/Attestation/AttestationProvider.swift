@@ -127,8 +127,9 @@ struct NoAttestation: AttestationProvider {
 }
 
 #if DEBUG
-    /// Development mode, for emulators and CI. Release builds do not contain it: there is no run-time switch. The service accepts
-    /// it only if the app's record allows it and names the build channel `dev` or `staging`.
+    /// The attestation provider of development mode, for emulators and CI. Release builds do not contain it, and there is
+    /// no run-time switch. The service accepts its proof only if the service's record of the app allows development mode
+    /// and names the build channel `dev` or `staging`.
     public struct DevelopmentAttestation: AttestationProvider {
         /// The platform to claim.
         public let platform: AttestationPlatform

@@ -1,6 +1,6 @@
 internal import Bytes
 
-/// Asks the operating system to let the app run on when the user leaves it.
+/// Asks the operating system for time to keep running after the user leaves the app.
 ///
 /// iOS kills a process that is suspended while it holds a file lock in an app group's container (0xdead10cc).
 protocol RunningTime: Sendable {

@@ -34,7 +34,7 @@ extension SynheartAuth {
         /// Receives log entries. By default the unified logging system on Apple's systems. Elsewhere standard error in debug
         /// builds, and no log in release builds.
         public var logger: any AuthLogger { didSet { own.insert(.logger) } }
-        /// The origins for which `send` and `sign` sign in addition to the auth service: https, or this machine.
+        /// The origins, besides the auth service's own, for which `send` and `sign` sign requests: https, or http on this machine.
         public var origins: Set<RequestOrigin> = []
         /// Earlier origins of the auth service, if it moved to another host. The SDK moves a record of an earlier origin to the
         /// present one. It sends nothing to earlier origins.

@@ -1,8 +1,8 @@
 #if !(canImport(Security) && canImport(CryptoKit) && canImport(DeviceCheck))
     internal import Foundation
 
-    /// The defaults without a vendor's hardware: records in files, and in debug builds keys in files. A release build has no key
-    /// store until the configuration names one.
+    /// The defaults on systems other than Apple's: records in files, and in debug builds keys in files. A release build
+    /// has no key store until the configuration names one.
     enum PlatformParts {
         static var storage: any RecordStorage { FileStorage(directory: directory) }
         static var attestation: any AttestationProvider { NoAttestation() }

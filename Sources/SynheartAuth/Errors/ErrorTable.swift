@@ -1,6 +1,7 @@
 /// The error classes of the SDK's facades in other languages. The facades rely on the class that each code has.
 public enum ErrorClass: String, Sendable, Hashable, CaseIterable {
-    /// `NETWORK_ERROR`: no answer came, or the answer was no verdict of the auth service.
+    /// `NETWORK_ERROR`: no answer came, or the answer is neither a valid result nor a valid refusal, such as a 5xx or a
+    /// proxy's page.
     case networkError = "NetworkError"
     /// `CHALLENGE_EXPIRED`.
     case challengeExpired = "ChallengeExpired"

@@ -23,9 +23,9 @@ enum RetryTable {
         case attestAgain
         /// Make a new handle for the attestation provider and attest with it.
         case newHandle
-        /// Sign again with a new time and a new nonce, if a second effect does no harm.
+        /// Sign again with a new time and a new nonce, if it does no harm that the request may take effect twice.
         case signAgain
-        /// Learn the clock from the service and sign again.
+        /// Correct the clock offset by the service's time, and sign again.
         case learnClock
         /// Sign one of the SDK's own requests again under the other scheme.
         case signOtherScheme
@@ -42,7 +42,7 @@ enum RetryTable {
         /// Finish an interrupted rotation and sign again, or sign again with a key that has replaced the refused one. Otherwise do
         /// as for `confirm`.
         case finishRotation
-        /// Confirm the verdict by a status request, if it came from another origin than the auth service.
+        /// If the verdict came from another origin than the auth service, confirm it by a status request to the auth service.
         case confirm
     }
 
@@ -142,7 +142,8 @@ enum RetryTable {
         case diskFull
         /// The device's clock differs from the service's by more than the SDK may correct by itself.
         case clockTooFarOff
-        /// The service accepts no key of this device: it names another one, or refuses all that are left.
+        /// The service accepts no key of this device: it names a key that the device does not have, or refuses every key that
+        /// the device still has.
         case noKeyAccepted
         /// The service refuses the rotation because the key is too old.
         case keyTooOldToRotate
@@ -150,7 +151,8 @@ enum RetryTable {
         case deadlinePassed, cancelled
         /// The identity was reset while the operation waited.
         case resetMeanwhile
-        /// A copy of a request was accepted, and a second effect of it may do harm.
+        /// The service refused a request as a replay, because it has already accepted a copy. The SDK does not sign it again,
+        /// because a second effect may do harm.
         case writeReplayed
         /// `configure` was called again with other values.
         case configuredOtherwise
@@ -204,7 +206,7 @@ enum RetryTable {
 }
 
 extension RetryPolicy {
-    /// Registration, each attempt with its own challenge; also the pauses for an unavailable attestation provider.
+    /// Registration. Each attempt has its own challenge. The pauses for an unavailable attestation provider follow this policy too.
     static let registration = RetryPolicy(
         base: .seconds(1), jitter: .milliseconds(500), maximum: .seconds(30), attempts: 5)
     /// Rotation: three attempts now, more at the next launch.

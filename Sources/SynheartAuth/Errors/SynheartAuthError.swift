@@ -17,8 +17,8 @@ public struct SynheartAuthError: Error, Sendable {
     public var retryAfter: Duration? { details.retryAfter }
     /// Whether the request of a failed `send` may have taken effect.
     ///
-    /// For a `send`, it is false only if nothing was sent, or if the service refused the request before it was accepted. It is
-    /// true for errors of reading a streamed answer, and false for errors of other operations.
+    /// For a `send`, this is false only if nothing was sent, or if the service refused the request before it could take
+    /// effect. It is true for errors of reading a streamed answer, and false for errors of other operations.
     public var mayHaveHappened: Bool { details.mayHaveHappened }
     /// The underlying error.
     public var cause: (any Error)? { details.cause }
@@ -77,7 +77,7 @@ public struct SynheartAuthError: Error, Sendable {
             isFromService = false
         }
 
-        /// No answer came, or the answer was no verdict of the auth service.
+        /// No answer came, or the answer is neither a valid result nor a valid refusal, such as a 5xx or a proxy's page.
         public static let networkError = Self(own: "NETWORK_ERROR")
         /// The challenge expired.
         public static let challengeExpired = Self(own: "CHALLENGE_EXPIRED")
@@ -117,11 +117,11 @@ public struct SynheartAuthError: Error, Sendable {
         public static let answerTooLarge = Self(own: "ANSWER_TOO_LARGE")
         /// The caller was cancelled. Operations throw `CancellationError` instead.
         package static let cancelled = Self(own: "CANCELLED")
-        /// The state does not allow this.
+        /// The identity's present state does not allow the transition that the operation needs.
         public static let invalidStateTransition = Self(own: "INVALID_STATE_TRANSITION")
 
-        /// A code of the service, as received. A text that is not 1 to 64 of `A-Z 0-9 _` becomes `UNKNOWN`, so that codes are
-        /// safe to log.
+        /// A code of the service, as received. A text that is not 1 to 64 characters from `A-Z 0-9 _` becomes `UNKNOWN`, so
+        /// that codes are safe to log.
         public static func server(_ text: String) -> Self { Self(received: text) }
 
         private init(received text: String) {

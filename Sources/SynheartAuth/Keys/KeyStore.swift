@@ -52,7 +52,8 @@ extension KeyStore {
 
 /// Signs SHA-256 of a message with one key, without blocking.
 ///
-/// A structure around the closure: a function type with typed throws as a generic argument needs iOS 18.
+/// This is a structure around the closure, because a function type with typed throws needs iOS 18 as a generic
+/// argument.
 public struct KeySigner: Sendable {
     private let sign: @Sendable (_ message: [UInt8]) throws(KeyStoreError) -> RequestSignature
 
@@ -88,8 +89,8 @@ public struct KeyStoreError: Error, Sendable, Hashable, CustomStringConvertible 
 
         /// The platform reports that the key does not exist.
         public static let notFound = Self(rawValue: "notFound")
-        /// The platform documents that the key never works again: biometrics changed, permanently invalidated. The SDK believes
-        /// one such answer.
+        /// The platform documents that this error means a key that never works again, such as after a change of the enrolled
+        /// biometrics. The SDK believes one such answer.
         public static let invalidated = Self(rawValue: "invalidated")
         /// The store is locked, locked out for a while, busy, restarted, or has an I/O error.
         public static let unavailable = Self(rawValue: "unavailable")

@@ -101,8 +101,8 @@ public struct SoftwareKeyStore: KeyStore {
     }
 }
 
-/// The key store of a platform without hardware, until the configuration names one. Every call throws `unsupported`:
-/// `notFound` would end an identity whose key is in the store that the configuration does not name.
+/// The key store of a platform without hardware, until the configuration names one. Every call throws `unsupported`,
+/// because `notFound` would end an identity whose key is in a store that the configuration does not name.
 struct NoKeyStore: KeyStore {
     let protection = KeyProtection.hostKeystore
 

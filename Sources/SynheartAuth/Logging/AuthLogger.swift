@@ -42,8 +42,8 @@ public struct LogEntry: Sendable, Hashable {
         case identityReset
         /// The state of the identity has changed. The entry has the states before and after.
         case stateChanged
-        /// A change of state was refused, the record cannot be decoded, or a function of the runtime failed. The entry has the
-        /// error's code.
+        /// A change of state was refused, the record cannot be decoded, or a function of Synheart Core's runtime failed. The
+        /// entry has the error's code.
         case operationFailed
         /// The service names a key that this device never had.
         case foreignKey

@@ -1,11 +1,11 @@
 internal import Bytes
 
-/// The bytes of an answer between a transport and a reader. Up to 1 MiB is in memory. Once half of that waits, the buffer asks the
-/// transport to pause until the reader has read everything.
+/// The bytes of an answer between a transport and a reader. The buffer keeps up to 1 MiB in memory. Once 512 KiB wait
+/// for the reader, the buffer asks the transport to pause until the reader has read everything.
 ///
-/// A paused URLSession still delivers bytes that it has already received. The buffer writes them to files without names, so that a
-/// slow reader uses no more memory. If the files would exceed a limit, the buffer ends the exchange. Files are written on the
-/// transport's thread, and read on one of a few threads of the SDK.
+/// A paused URLSession still delivers bytes that it has already received. The buffer writes them to files without
+/// names, so that a slow reader uses no more memory. If the files would exceed a limit, the buffer ends the exchange.
+/// Files are written on the transport's thread, and read on one of a few threads of the SDK.
 final class AnswerBuffer: Sendable {
     private enum Ending: Sendable {
         case whole
@@ -15,9 +15,9 @@ final class AnswerBuffer: Sendable {
     private struct State: Sendable {
         var pieces: [[UInt8]] = []
         var count = 0
-        /// The bytes that are being written to files.
+        /// The number of bytes that are being written to files.
         var arriving = 0
-        /// The bytes that can be read from files.
+        /// The number of bytes that can be read from files.
         var onDisk = 0
         var isPaused = false
         var ending: Ending?

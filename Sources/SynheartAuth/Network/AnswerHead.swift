@@ -2,8 +2,8 @@
     internal import AuthContract
     internal import Bytes
 
-    /// The head of an answer, built line by line as libcurl reports it: the status line, the fields, a blank line. Heads of interim
-    /// answers (1xx) precede it, and the trailer fields of a body may follow.
+    /// The head of an answer, built line by line as libcurl reports it: the status line, the fields, a blank line. libcurl
+    /// also reports the heads of interim answers (1xx) before it, and the trailer fields of the body after it.
     struct AnswerHead: Sendable {
         /// The largest number of bytes of all heads and the trailer together.
         static let limit = 256 * 1024
@@ -34,7 +34,8 @@
             return true
         }
 
-        /// The length of the body that the head announces; nil: it announces none, or several.
+        /// The length of the body, from `Content-Length`. Nil before the final head is complete, if there is a
+        /// `Transfer-Encoding`, or if there is no `Content-Length` or several different ones.
         var length: Int? {
             let lengths = Set(headers.values("Content-Length"))
             guard status != nil, lengths.count == 1, !headers.contains("Transfer-Encoding") else { return nil }
@@ -63,7 +64,7 @@
         /// Ends a head. After an interim answer another head follows; 101 is final, because the client never asks for another protocol.
         private mutating func end() -> Bool {
             guard announced > 0 else { return false }
-            // Refuse other codings: libcurl would decode them, even if that takes very long.
+            // Refuse codings other than `chunked`, because libcurl would decode them, even if that takes very long.
             let codings = headers.values("Transfer-Encoding").flatMap { $0.split(separator: ",") }
             guard codings.allSatisfy({ HeaderFields.Line("", String($0)).value.lowercased() == "chunked" }) else {
                 return false

@@ -4,11 +4,11 @@ internal import Bytes
 ///
 ///     for try await piece in stream { … }
 ///
-/// Reading throws `NETWORK_ERROR` if the connection ends before the answer does, and `CancellationError` if the reading task is
-/// cancelled. Cancelling, or dropping the stream, ends the connection.
+/// Reading throws `NETWORK_ERROR` if the connection ends before the answer does, and `CancellationError` if the
+/// reading task is cancelled. Cancelling, or dropping the stream, ends the connection.
 ///
-/// A reader that is slower than the network slows the server down. If a transport cannot do that, up to 256 MiB wait for the reader
-/// on the disk; more is `ANSWER_TOO_LARGE`.
+/// A reader that is slower than the network slows the server down. If the transport cannot slow the server down, up to
+/// 256 MiB wait on the disk for the reader. Beyond that, reading throws `ANSWER_TOO_LARGE`.
 public final class AnswerStream: AsyncSequence, Sendable {
     private let read: @Sendable () async throws(TransportError) -> [UInt8]?
     private let cancel: @Sendable () -> Void
@@ -70,7 +70,7 @@ public final class AnswerStream: AsyncSequence, Sendable {
 }
 
 extension AnswerStream: Hashable {
-    /// Whether they are the same stream.
+    /// Whether `left` and `right` are the same object.
     public static func == (left: AnswerStream, right: AnswerStream) -> Bool { left === right }
 
     /// Hashes the identity of the stream.

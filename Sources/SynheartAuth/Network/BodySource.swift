@@ -48,7 +48,7 @@ public final class BodySource: Sendable {
         }
     }
 
-    /// Starts sending the body. The source keeps the result.
+    /// Starts sending the body. The source retains the result, because the body's stream needs it until its end.
     func send(within limit: Duration) async throws -> SentBody {
         guard copy?.beginsNow() ?? true else { throw UnreadableBody() }
         let body = try await SentBody.make(self, within: limit)
@@ -58,7 +58,7 @@ public final class BodySource: Sendable {
 }
 
 extension BodySource: Hashable {
-    /// Whether they are the same source.
+    /// Whether `left` and `right` are the same object.
     public static func == (left: BodySource, right: BodySource) -> Bool { left === right }
 
     /// Hashes the identity of the source.

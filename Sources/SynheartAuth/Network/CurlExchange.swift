@@ -5,8 +5,9 @@
     internal import Dispatch
     internal import Foundation
 
-    /// One request and its answer, over libcurl. The thread that runs an exchange may block: for the body's file, for a name
-    /// server, and for a slow reader of the answer, which thereby slows the server down.
+    /// One request and its answer, over libcurl. The thread that runs an exchange may block while it reads the body's
+    /// file, asks a name server, or waits for a slow reader of the answer. Waiting for a slow reader slows the server
+    /// down.
     ///
     /// Unchecked: only that thread uses the variables.
     final class CurlExchange: @unchecked Sendable {
@@ -105,7 +106,8 @@
                     // libcurl reports an answer that ends within its head as complete.
                     return head.status == nil ? TransportError("the answer ended within its head") : nil
                 }
-                // The server may close the connection after an early answer, before it has read the request.
+                // The server may answer early, and close the connection before it has read the request. The answer is then complete
+                // if its whole body has arrived.
                 if let length = head.length, length == taken { return nil }
                 return TransportError(
                     "no answer (libcurl error \(clibcurl_error(running)): "

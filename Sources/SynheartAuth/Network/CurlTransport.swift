@@ -57,6 +57,6 @@
         }
     }
 
-    /// The transport of a configuration whose app sets none.
+    /// The transport of a configuration for which the app sets none.
     public typealias DefaultTransport = CurlTransport
 #endif

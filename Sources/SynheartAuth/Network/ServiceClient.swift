@@ -20,7 +20,7 @@ struct ServiceClient: Sendable {
         /// The service's time, if the answer names it.
         let serverTime: UnixTime?
 
-        /// Parses the body. A body of another form does not come from the service.
+        /// Parses the body. A body that cannot be parsed does not come from the service, so this throws `NETWORK_ERROR`.
         func read<Body: WireBody>(_ type: Body.Type = Body.self) throws(SynheartAuthError) -> Body {
             do {
                 return try Body(parsing: body)
@@ -33,7 +33,7 @@ struct ServiceClient: Sendable {
     /// The longest exchange from which the SDK learns the clock.
     static let longestRoundTrip = Duration.seconds(60)
 
-    /// The result of an exchange, and what the answer says about clock and rotation, also if it is a refusal.
+    /// The result of an exchange, and what the answer says about clock and rotation, even if the answer is a refusal.
     struct Outcome: Sendable {
         let result: Result<Response, SynheartAuthError>
         let offset: ClockOffset?
@@ -66,8 +66,8 @@ struct ServiceClient: Sendable {
         let receivedAt = clock.wallMilliseconds
         let roundTrip = clock.continuous - sentAt
         let serverTime = ServiceVerdict.serverTime(answer)
-        // The offset assumes that the way back took half of the round trip. That is a bad guess for a long round trip, such
-        // as of a process that was suspended meanwhile.
+        // The offset assumes that the answer's way took half of the round trip. That is a bad guess for a long round trip,
+        // such as one during which the process was suspended.
         let offset = serverTime.flatMap { time in
             roundTrip > Self.longestRoundTrip
                 ? nil : ClockOffset(serverTime: time, receivedAt: receivedAt, roundTrip: roundTrip)

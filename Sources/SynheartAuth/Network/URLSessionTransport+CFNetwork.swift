@@ -3,8 +3,11 @@
 
     /// Whether a request may use a connection that already served another one.
     enum ConnectionReuse {
-        /// If the server has closed the connection, CFNetwork sends an idempotent request again. It reports other requests as
-        /// failed (https://developer.apple.com/library/archive/qa/qa1941/). A copy of a safe request has no effect.
+        /// Whether a request with this method may use a reused connection: every method except PUT and DELETE.
+        ///
+        /// If the server has closed the connection, CFNetwork sends an idempotent request again, and reports other requests as
+        /// failed (https://developer.apple.com/library/archive/qa/qa1941/). A second copy of a safe request, such as a GET,
+        /// does no harm.
         static func isSafe(for method: String) -> Bool { !["PUT", "DELETE"].contains(method.uppercased()) }
     }
 

@@ -5,7 +5,7 @@
     internal import FoundationNetworking
 
     enum ConnectionReuse {
-        /// Never: libcurl repeats any request (`Curl_retry_request`).
+        /// Always false, because libcurl repeats any request on a reused connection that the server has closed (`Curl_retry_request`).
         static func isSafe(for method: String) -> Bool { false }
     }
 
@@ -32,8 +32,8 @@
     }
 
     extension URLSessionExchanges {
-        /// Makes the server's 401 the answer: its response is already complete. On this platform no disposition does that. Each one
-        /// sends the request again, cancels the task, or, without a credential, never ends the task.
+        /// Makes the server's 401 the answer, by ending the exchange with the 401, whose response is already complete. On this platform no
+        /// disposition returns the 401: each one sends the request again, cancels the task, or, without a credential, never ends the task.
         func answerChallenge(
             _ challenge: URLAuthenticationChallenge, of task: URLSessionTask, in session: URLSession,
             _ completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void

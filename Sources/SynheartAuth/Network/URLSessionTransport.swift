@@ -68,7 +68,8 @@
             guard let url = URL(string: request.url), url.absoluteString == request.url else {
                 throw TransportError("the URL has characters that must be escaped", isUnsendable: true)
             }
-            // URLSession refuses a GET with a body as too large. Other transports of this SDK refuse a HEAD as well.
+            // URLSession refuses a GET with a body, and reports the body as too large. Other transports of this SDK refuse a HEAD
+            // with a body as well.
             if ["GET", "HEAD"].contains(request.method.uppercased()),
                 !request.body.isEmpty || request.bodyFile != nil || request.bodySource != nil
             {
@@ -112,8 +113,8 @@
         }
     }
 
-    /// The running exchanges of one session. Each ends exactly once: with its answer, with an error, by its size or at its deadline.
-    /// A streaming exchange returns the head, and ends when its stream does.
+    /// The running exchanges of one session. Each ends exactly once: with its answer, with an error, when its answer
+    /// becomes too large, or at its deadline. A streaming exchange returns the head, and ends when its stream ends.
     final class URLSessionExchanges: NSObject, URLSessionDataDelegate {
         private struct Exchange: Sendable {
             let continuation: CheckedContinuation<Result<TransportResponse, TransportError>, Never>
@@ -154,8 +155,8 @@
 
         private static let cancelled = Result<TransportResponse, TransportError>.failure(TransportError("cancelled"))
 
-        /// Ends an exchange without an answer. The task is cancelled before its caller continues, because the caller then releases the
-        /// body.
+        /// Ends an exchange without an answer. Cancels the task before the exchange's caller continues, because that caller
+        /// may then release or change the body.
         private func stop(_ task: URLSessionTask, _ result: Result<TransportResponse, TransportError>) {
             let exchange = running.withLock { $0.removeValue(forKey: task.taskIdentifier) }
             task.cancel()
@@ -253,6 +254,6 @@
         }
     }
 
-    /// The transport of a configuration whose app sets none.
+    /// The transport of a configuration for which the app sets none.
     public typealias DefaultTransport = URLSessionTransport
 #endif

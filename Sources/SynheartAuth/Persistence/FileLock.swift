@@ -11,14 +11,14 @@ internal import Foundation
     internal import Android
 #endif
 
-/// An advisory lock (flock) on a file. It ends with `release`, or with its process.
+/// An advisory lock (flock) on a file. The lock ends when `release` is called, or when the process exits.
 ///
-/// flock belongs to the open file, which a forked child shares with its parent. A child must neither keep nor end its parent's
-/// lock:
+/// flock belongs to the open file description, which a forked child shares with its parent. The child must not keep
+/// the lock after the parent has released it, and must not release the parent's lock:
 /// - close-on-exec closes the descriptor in a program that the child executes;
 /// - a fork handler closes it in every child that libc's `fork` creates;
-/// - `release` unlocks before it closes. That also ends the share of a child that was created without libc's `fork`. In such a
-///   child, `release` only closes.
+/// - `release` unlocks before it closes, because a child that was created without libc's `fork` may still have the
+///   descriptor. In such a child, `release` only closes.
 final class FileLock: StorageLock {
     private let slot: Locked<Int?>
 

@@ -19,7 +19,7 @@ public struct FileStorage: RecordStorage {
         }
     }
 
-    /// The version of the file: every write creates a new file.
+    /// A probe of the file's version. Every write creates a new file, so every write changes the version.
     public func versions(of name: RecordName) -> VersionProbe? { directory.versions(of: Self.file(name)) }
 
     /// Replaces the file atomically: temporary file, fsync, rename, fsync of the directory.

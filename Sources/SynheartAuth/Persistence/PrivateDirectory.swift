@@ -71,8 +71,8 @@ struct PrivateDirectory: Sendable {
         return { file.emptyVersion }
     }
 
-    /// Makes a file non-empty, which ends its version. The mark survives the process, but not a loss of power, which no reader
-    /// survives either. It is a hole in the file, so it needs no disk block.
+    /// Makes a file non-empty, so that the probe of `versions(ofEmpty:)` returns nil. The mark is lost if the power
+    /// fails, but so is every process that uses a probe. The mark is a hole in the file, so it needs no disk block.
     func mark(_ name: String) throws(Failure) {
         let descriptor = open(
             path + "/" + name, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, mode_t(0o600))
@@ -193,7 +193,7 @@ struct PrivateDirectory: Sendable {
         guard information.st_mode & 0o077 == 0, information.st_uid == geteuid() else { throw .notPrivate }
     }
 
-    // The parents are not checked: another user who can write to one could replace this directory in any case.
+    // The parents are not checked, because it would not help: another user who can write to a parent can replace this directory after the check.
     private func ensureExistsUnchecked() throws(Failure) {
         do {
             try FileManager.default.createDirectory(
@@ -271,8 +271,8 @@ private final class OpenFile: Sendable {
     /// The version; nil in the cases that `PrivateDirectory.versions(of:)` lists.
     var version: RecordVersion? { information.map(Self.version) }
 
-    /// The version of an empty file; nil for any other. No other file has the same inode number while this one is open. The version
-    /// does not include the time of change, because setting the file's protection class changes that time.
+    /// The version of an empty file; nil for any other file. The inode number suffices as the version, because no other file can get this
+    /// number while the file is open. The time of change is left out, because setting the file's protection class changes it.
     var emptyVersion: RecordVersion? {
         guard let information, information.st_size == 0 else { return nil }
         return RecordVersion(

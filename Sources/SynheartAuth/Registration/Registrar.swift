@@ -179,7 +179,8 @@ struct RegistrationFailure: Error {
         self.pause = pause
     }
 
-    /// The failure if the key's own attestation is needed, but names a used challenge. The next attempt makes a new key.
+    /// The failure if the service needs the key's hardware attestation, but the attestation names a challenge that is
+    /// already used. The next attempt makes a new key.
     static func keyAttestationSpent(_ error: SynheartAuthError) -> RegistrationFailure {
         RegistrationFailure(
             error: error, remedy: RetryTable.row(of: .keyAttestationSpent).remedy, forgetsKey: true)

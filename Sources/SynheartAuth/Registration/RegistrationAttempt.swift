@@ -66,8 +66,9 @@ struct RegistrationAttempt: Sendable {
         return SigningKey(reference: reference, publicKey: publicKey, mayBeKnown: false, isAttestationSpent: false)
     }
 
-    // The key of an earlier attempt, if it can be used again. The service may have registered it, and then returns the same device
-    // id for it. A key that was never sent is not used again if its hardware attestation names the earlier challenge.
+    // The key of an earlier attempt; nil if it cannot be used again. If the service has already registered the key, it
+    // returns the same device id for the key. If the key store attests keys, a key that was never sent is not used again,
+    // because its attestation names the earlier challenge.
     private func keyOfEarlierAttempt() async throws(RegistrationFailure) -> SigningKey? {
         do throws(SynheartAuthError) {
             guard case .registration(let reference, let isSent) = try await context.ledger.load().journal,
@@ -149,10 +150,10 @@ struct RegistrationAttempt: Sendable {
         return RegistrationFailure(error: error, forgetsKey: true)
     }
 
-    /// Records the service's answer. Throws if it is `rejected`.
+    /// Records the service's answer. Throws if the answer is `rejected`.
     ///
-    /// - Parameter time: The service's time; nil if the answer does not name it. Then the device's clock is used, with the learned
-    ///   correction. It may still be wrong.
+    /// - Parameter time: The service's time; nil if the answer does not name it. In that case the time is computed from
+    ///   the device's clock and the stored clock offset, and may be wrong.
     private func persist(
         _ response: RegisterResponse, at time: UnixTime?
     ) async throws(RegistrationFailure) -> Registration {

@@ -1,7 +1,8 @@
 internal import AuthContract
 internal import Bytes
 
-/// The resets of one instance that have not ended. They outlive their callers, and the configuration under which they began.
+/// The unfinished resets of one `SynheartAuth` instance. A reset continues even if its caller is cancelled, or if the
+/// configuration with which it began is replaced.
 final class Resets: Sendable {
     typealias Reset = Task<Result<Void, SynheartAuthError>, Never>
 

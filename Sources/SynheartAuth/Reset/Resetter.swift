@@ -51,8 +51,8 @@ struct Resetter: Sendable {
         try await context.ledger.clear()
     }
 
-    /// Tells the service, best effort: 204, `NOT_REGISTERED` and `DEVICE_REVOKED` mean done. If the service cannot be reached, it
-    /// keeps its row of the device until an operator or the key's age ends it.
+    /// Tells the service, best effort: 204, `NOT_REGISTERED` and `DEVICE_REVOKED` mean done. If the service cannot be reached, it keeps the
+    /// device's row and accepts the key until an operator ends the device or the key becomes too old.
     private func tellService(_ record: IdentityRecord) async {
         guard record.deviceID != nil, let key = record.key,
             context.ledger.isOurs(record)

@@ -13,7 +13,8 @@ struct RotationGoal: Sendable, Hashable {
 }
 
 extension RotationGoal {
-    /// Finishes a rotation, for the stronger of its own reason and the demanded one.
+    /// The goal of finishing a pending rotation. Its reason is `compromise` if the pending rotation has that reason or
+    /// the service demands a rotation for it.
     init(finishing pending: PendingRotation, demanded demand: RotationDemand?) {
         self.init(reason: demand?.reason == .compromise ? .compromise : pending.reason)
     }

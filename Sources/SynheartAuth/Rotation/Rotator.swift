@@ -129,7 +129,7 @@ struct Rotator: Sendable {
             if error.code == .clockSkew, let time = error.serverTime {
                 try await context.ledger.apply(.rotationCopiesSent(before: time))
             }
-            // The only copy was claimed and then refused, so it cannot take effect later.
+            // The service recorded the only copy against replay before it refused the copy. So the copy cannot take effect later.
             if pending.lastCopy == nil, copies.withLock({ $0 }) == 1, error.followsClaimsOfRotation {
                 try await context.ledger.apply(.rotationCopiesRefused)
             }
@@ -146,8 +146,8 @@ struct Rotator: Sendable {
         return KeyRotation(deviceId: record.deviceID?.text ?? "", effectiveAt: time)
     }
 
-    /// Ends a failed attempt. Returns the rotation if it took effect after all. Otherwise throws. Then the old key stays active, unless
-    /// it is lost. The pending key is kept while a copy of the request may still reach the service.
+    /// Ends a failed attempt. Returns the rotation if it took effect after all. Otherwise throws, and the old key stays
+    /// active unless it is lost. The pending key is kept while a copy of the request may still reach the service.
     private func resolve(_ error: SynheartAuthError) async throws(SynheartAuthError) -> KeyRotation {
         let record = try await context.ledger.load()
         guard case .rotation(let pending) = record.journal, record.identity == .active else { throw error }
@@ -246,8 +246,8 @@ extension PendingRotation {
 }
 
 extension SynheartAuthError {
-    /// Whether the service gives this refusal only after it has claimed the request. Then the same copy is refused
-    /// as a replay if it arrives again.
+    /// Whether the service gives this refusal only after it has recorded the request against replay. If the same copy
+    /// arrives again, the service refuses it as a replay.
     fileprivate var followsClaimsOfRotation: Bool {
         switch code {
         case .server(ErrorCode.attestationRequired.rawValue), .server(ErrorCode.assertionRequired.rawValue),

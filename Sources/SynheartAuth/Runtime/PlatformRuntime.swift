@@ -3,8 +3,8 @@ internal import Bytes
 internal import Foundation
 internal import StrictJSON
 
-/// The functions of Synheart Core's runtime, over a platform's parts. The runtime's keys are named `synheart_device_{device_id}`,
-/// separate from the SDK's identities.
+/// Implements the functions of Synheart Core's runtime with a key store, an attestation provider and a storage. The
+/// runtime's keys are named `synheart_device_{device_id}`, separate from the keys of the SDK's identities.
 struct PlatformRuntime: Sendable {
     let keyStore: any KeyStore
     let attestation: any AttestationProvider
@@ -15,7 +15,7 @@ struct PlatformRuntime: Sendable {
     /// Waits before another try.
     let pause: @Sendable (Duration) -> Void
 
-    /// The platform's own parts.
+    /// The implementation with this platform's default key store, attestation provider and storage.
     static var platform: PlatformRuntime {
         PlatformRuntime(
             keyStore: PlatformParts.runtimeKeyStore, attestation: PlatformParts.attestation,

@@ -35,7 +35,7 @@ package struct RuntimeHost: Sendable {
     }
 }
 
-/// The host behind the runtime's functions: an installed one, or the platform's own parts.
+/// The host that the runtime's functions call: an installed one, or `PlatformRuntime.platform` by default.
 package enum RuntimeHostRegistry {
     private static let installed = Locked<RuntimeHost?>(nil)
 

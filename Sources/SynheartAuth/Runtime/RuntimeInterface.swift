@@ -1,12 +1,14 @@
-// The eight functions that Synheart Core's runtime looks up, under the names that its package for Swift calls.
+// The eight functions of Synheart Core's runtime, under the names that the runtime's Swift package calls.
 //
-// Texts are UTF-8 and end with a zero byte. Returned texts are malloc'd; the caller frees them with `free`. The functions block.
-// Any thread may call them.
+// Texts are UTF-8 and end with a zero byte. Returned texts are malloc'd; the caller frees them with `free`. The
+// functions block. Any thread may call them.
 //
-// The runtime looks the C functions up by name at run time, so a linker that removes dead code would remove them from a
-// statically linked app. Their definitions are in CSynheartAuth, marked as used, and call the functions below.
+// The runtime looks up C functions by name at run time. A linker that removes dead code would remove such functions
+// from a statically linked app, so their definitions in CSynheartAuth are marked as used. They call the functions
+// below.
 
-/// Loads or makes the P-256 key of this name: `{"x":"<b64url>","y":"<b64url>"}`; nil on failure.
+/// Loads or makes the P-256 key of this name. Returns the public key as `{"x":"<b64url>","y":"<b64url>"}`; nil on
+/// failure.
 ///
 /// Concurrent callers, in any process, get the same key.
 @_cdecl("synheart_native_swift_generate_key")
@@ -22,7 +24,8 @@ public func synheart_native_sign_bytes(
     RuntimeHostRegistry.host.signBytes(deviceID, data, length)
 }
 
-/// `{"format":"apple-app-attest","blob":"<b64>"}`, or `{"format":"none","blob":"","reason":"…"}`. The hash has 32 bytes.
+/// An App Attest attestation for a hash of 32 bytes, as `{"format":"apple-app-attest","blob":"<b64>"}`. If there is
+/// none, the result is `{"format":"none","blob":"","reason":"…"}`.
 ///
 /// Each call makes a new App Attest key.
 @_cdecl("synheart_native_swift_get_attestation")

@@ -284,7 +284,8 @@ extension SynheartAuthError {
 }
 
 extension SynheartAuth.Configuration {
-    /// Whether the origin is the auth service's. Throws if it is neither that nor a listed origin.
+    /// Whether the origin is the auth service's. Throws for any other origin that the configuration does not list, and
+    /// for a listed origin with plain http to a host that is not loopback.
     func checkOrigin(_ origin: RequestOrigin) throws(SynheartAuthError) -> Bool {
         if origin == self.origin.origin { return true }
         guard origins.contains(origin) else {

@@ -1,7 +1,8 @@
 @_spi(Service) internal import AuthContract
 internal import Bytes
 
-/// The demands of each origin, as far as this process knows, so that each demand costs only one refused request.
+/// What each origin demanded of this process's requests: an assertion on some paths, or the other signature scheme.
+/// The demands are remembered, so that each one costs only one refused request.
 final class OriginDemands: Sendable {
     private struct Demands: Sendable {
         /// Path prefixes on which requests need an assertion, in the lenient form for comparison.

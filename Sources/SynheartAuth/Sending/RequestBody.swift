@@ -28,8 +28,8 @@ package enum RequestBody: Sendable {
     /// The threads for bodies that are read concurrently for their digests.
     static let threads = BoundedThreads(limit: 16)
 
-    /// Reads a stream once, for its length and digest. The whole stream may take long. But if no piece arrives in a period of 30
-    /// seconds, the reading is abandoned, because a body that hangs keeps its thread.
+    /// Reads a stream once, for its length and digest. The whole stream may take long. But if no piece arrives in a
+    /// period of 30 seconds, the call throws and abandons the reading. A reading that hangs keeps its thread.
     static func measure(
         _ open: @escaping @Sendable () throws -> InputStream, _ sleeper: any Sleeper
     ) async throws(SynheartAuthError) -> BodyMeasure {
@@ -68,7 +68,7 @@ package enum RequestBody: Sendable {
         private var pieces = 0
         private var seen = 0
 
-        /// Records that the next piece is about to be read. Returns false if it is no longer wanted.
+        /// Records that the next piece is about to be read. Returns false if the reading was abandoned.
         mutating func go() -> Bool {
             pieces += 1
             return isWanted

@@ -74,7 +74,8 @@ extension DeviceAuthenticating {
 }
 
 extension URLRequest {
-    /// Removes the fields of an earlier signature of either scheme, except `Content-Digest`, and sets these.
+    /// Removes the fields of an earlier signature of either scheme, except `Content-Digest`, and sets the fields of
+    /// `signed`.
     fileprivate mutating func replaceSignature(_ signed: SignedHeaders) {
         for name in HostHeaders.signature { setValue(nil, forHTTPHeaderField: name) }
         for (name, value) in signed.fields { setValue(value, forHTTPHeaderField: name) }

@@ -94,7 +94,8 @@ final class IdentityContext: Sendable {
         try checkKeyStore()
     }
 
-    /// Calls the service. Learns its clock from the answer, and its demand to rotate the key that signed, best effort.
+    /// Calls the service. Learns two things from the answer, best effort: the service's clock, and a demand to rotate the
+    /// key that signed the call.
     func call(
         _ route: Route, headers: [(name: String, value: String)] = [], body: [UInt8] = [],
         signedBy key: IdentityRecord.KeyReference? = nil, deadline: Duration = .seconds(30)
@@ -115,11 +116,12 @@ final class IdentityContext: Sendable {
 
     /// Whether one of the SDK's own requests carries an assertion.
     enum Asserting: Sendable, Hashable {
-        /// If the service demands one.
+        /// With an assertion by the identity's App Attest key, if the service demands an assertion.
         case asDemanded
-        /// If the service demands one, by this key: a rotation whose answer was lost may have bound it.
+        /// With an assertion by this key, if the service demands an assertion. The service may already expect this key: a
+        /// rotation whose answer was lost may have bound it.
         case asDemandedBy(IdentityRecord.AttestationKey)
-        /// Never: the body has its evidence, or no key can assert.
+        /// Without an assertion, because the body has its own evidence, or because no key can assert.
         case never
 
         var key: IdentityRecord.AttestationKey? { if case .asDemandedBy(let key) = self { key } else { nil } }

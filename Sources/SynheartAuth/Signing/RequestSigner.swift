@@ -169,7 +169,7 @@ struct RequestSigner: Sendable {
 }
 
 extension SynheartAuthError {
-    /// The device signs under scheme 2, and the arguments do not suffice for it.
+    /// The error if the signature must use scheme 2, but the call gave no whole URL.
     static var needsWholeURL: SynheartAuthError {
         SynheartAuthError(
             .signingFailed,

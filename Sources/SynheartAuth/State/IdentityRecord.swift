@@ -101,8 +101,9 @@ struct PendingRotation: Sendable, Hashable {
     var reason: RotationReason
     /// The new key's thumbprint; nil until the key exists.
     var thumbprint: String?
-    /// The latest timestamp of the sent copies of the rotation request that may still take effect, or the service's time after they
-    /// were sent if that is earlier; nil if there are none. The service refuses copies whose timestamp is too old.
+    /// The latest timestamp of the sent copies of the rotation request that may still take effect; nil if there are none.
+    /// The service refuses copies whose timestamp is too old. If the service's time after the sending was earlier than
+    /// this timestamp, the service's time is stored instead.
     var lastCopy: UnixTime?
     /// Whether the last attempt ended with `ROTATION_FAILED`. The next attempt then first asks the service which key is current.
     var isRefused = false

@@ -1,6 +1,6 @@
 internal import AuthContract
 
-/// The events of a record.
+/// The events that change an identity's record.
 enum IdentityEvent: Sendable, Hashable {
     // Registration, in the order of its steps.
     case challengeReceived(authOrigin: String)
@@ -10,8 +10,8 @@ enum IdentityEvent: Sendable, Hashable {
     case registrationSending(Platform)
     case registered(DeviceID, at: UnixTime)
     case pending(DeviceID, at: UnixTime)
-    /// `forgetsKey`: drop the key. It is lost, the service certainly does not know it, or the service will never accept it.
-    /// Otherwise the next registration uses the key again.
+    /// `forgetsKey`: whether to drop the key, because it is lost, the service certainly does not know it, or the service
+    /// will never accept it. Otherwise the next registration uses the key again.
     case registrationFailed(forgetsKey: Bool)
 
     // Rotation.
@@ -21,7 +21,7 @@ enum IdentityEvent: Sendable, Hashable {
     case rotationHandleForgotten
     /// `usesHandle`: the copy brings an attestation of the new handle.
     case rotationSending(thumbprint: String, timestamp: UnixTime, usesHandle: Bool = false)
-    /// The service claimed every sent copy and then refused it, so no copy can take effect later.
+    /// The service recorded every sent copy against replay and then refused it, so no copy can take effect later.
     case rotationCopiesRefused
     /// By the service's clock, every copy of the rotation request was sent before this time. A copy with a later timestamp was dated
     /// by a wrong clock.
@@ -178,7 +178,7 @@ enum IdentityReducer {
 }
 
 extension IdentityRecord {
-    /// A record in place of a damaged one: its key is lost.
+    /// A record that replaces a damaged one. Its state is `keyInvalid`, because the key's name is lost with the damaged record.
     init(damaged appID: AppID) {
         self.init(appID: appID)
         self.state = .keyInvalid

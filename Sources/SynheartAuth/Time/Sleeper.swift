@@ -26,7 +26,7 @@ public struct TaskSleeper: Sleeper {
 }
 
 extension Sleeper {
-    /// Waits, and throws the SDK's error.
+    /// Waits. Throws the SDK's `cancelled` error if `sleep` throws.
     func pause(_ duration: Duration, _ purpose: SleepPurpose) async throws(SynheartAuthError) {
         do {
             try await sleep(for: duration, purpose)

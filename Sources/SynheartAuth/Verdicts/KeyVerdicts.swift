@@ -1,8 +1,8 @@
 internal import AuthContract
 
 extension VerdictEngine.Answer {
-    /// Interprets a failure of a key store as an answer about the key. A code that is not one of the SDK's own is an answer without
-    /// a documented retry.
+    /// Interprets a failure of a key store as an answer about the key. A code that an app defines is `suspicious`,
+    /// because the SDK knows no documented retry for it.
     init(_ code: KeyStoreError.Code) {
         self =
             switch code {
@@ -23,7 +23,7 @@ extension VerdictEngine.Answer {
     }
 }
 
-/// A suspicious answer: the first one, or a second one too soon after it.
+/// The cause of an error about a suspected key. `answer` is the platform's answer, which raised the suspicion or did not yet confirm it.
 struct SuspiciousAnswer: Error {
     let answer: any Error
 }

@@ -77,7 +77,7 @@ extension JSONValue {
     fileprivate func isOfTheSameType(as other: JSONValue) -> Bool {
         switch (self, other) {
         case (.string, .string), (.bool, .bool), (.array, .array), (.object, .object), (.null, .null): true
-        // A fraction is not an integer.
+        // An integer and a fraction have different types.
         case (.number(let left), .number(let right)): (left.integer == nil) == (right.integer == nil)
         default: false
         }

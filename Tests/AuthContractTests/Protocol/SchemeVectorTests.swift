@@ -240,7 +240,7 @@ import Testing
             #expect(headers?.deviceID.text == item.deviceId, "\(item.name)")
             #expect(headers?.parameters.created.seconds == item.created, "\(item.name)")
             #expect(headers?.parameters.nonce == item.nonce && headers?.parameters.keyID == item.keyid, "\(item.name)")
-            // The signature covers the serialized form, which may differ from the sent text.
+            // The signature covers `Signature-Input` as the verifier serializes it, which may differ from the sent text.
             let base = headers.flatMap { headers in
                 parsed {
                     try headers.base(

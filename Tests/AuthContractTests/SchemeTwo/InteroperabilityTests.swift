@@ -77,7 +77,7 @@
             }
         }
 
-        /// Texts that our parser accepts are accepted by the other one, with the same serialization.
+        /// The other parser accepts every text that our parser accepts, and serializes the result in the same way.
         @Test func `both read structured fields alike`() throws {
             var random = SeededNumbers(seed: 10)
             let texts = StructuredFields.read.map(\.0) + StructuredFieldMutations.texts(count: 4000, random: &random)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import AuthContract
 
-/// RFC 9421 Appendix B, with the building blocks of our profile.
+/// The test cases of RFC 9421 Appendix B, run on the types that implement our profile of the RFC (scheme 2).
 @Suite struct RFC9421Vectors {
     struct File: Decodable {
         struct Case: Decodable, Sendable, CustomTestStringConvertible {

@@ -275,6 +275,12 @@ import Testing
         #expect(throws: ContractError.self) { try RequestOrigin(scheme: scheme, authority: "example.com") }
     }
 
+    @Test(arguments: ["https://a.example/", "https://a.example/v1", "https://a.example?b", "https://a.example#b"])
+    func `an origin with a path is refused for its path`(_ text: String) {
+        let error = #expect(throws: ContractError.self) { try RequestOrigin(text) }
+        #expect(error?.description.contains("no path") == true)
+    }
+
     @Test(arguments: ["", "https", "https:", "https:/", "https:/a", "https//a", "//a", "a", "a:b", "https://a/"])
     func `a malformed origin is refused`(_ text: String) {
         #expect(throws: ContractError.self) { try RequestOrigin(text) }

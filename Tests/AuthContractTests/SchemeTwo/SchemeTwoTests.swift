@@ -188,7 +188,8 @@ import Testing
         #expect(tried > 2000)
     }
 
-    /// (r, n - s) is valid too; the replay claim is the same, because it is computed from the signed bytes.
+    /// (r, n - s) is a valid signature too. A replay with it is still detected, because the replay claim is computed from the
+    /// signed bytes, not from the signature.
     @Test func `the signature with n - s has the same base digest`() throws {
         let request = SchemeTwoRequest()
         let sent = try request.sign()

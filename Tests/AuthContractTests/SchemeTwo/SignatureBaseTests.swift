@@ -23,7 +23,8 @@ import Testing
                 """)
     }
 
-    /// One key may sign under both schemes: a message of scheme 1 starts with a method, a base with a quotation mark.
+    /// One key may sign under both schemes, because the signed bytes always differ: a message of scheme 1 starts with a method,
+    /// and a signature base of scheme 2 starts with a quotation mark.
     @Test func `a base never begins as a message of scheme 1`() throws {
         #expect(try request.base().bytes.first == UInt8(ascii: "\""))
         #expect(!UInt8(ascii: "\"").isTokenCharacter)

@@ -27,7 +27,7 @@ final class MadeUp: InputStream {
 }
 
 extension BodySource {
-    /// A source that calls `body` at each opening, with the number of the opening from 1.
+    /// A source that calls `body` at each opening, and passes it the number of the opening. The first one has the number 1.
     convenience init(_ opened: Locked<Int>, _ body: @escaping @Sendable (_ opening: Int) throws -> InputStream) {
         self.init {
             try body(

@@ -42,9 +42,9 @@ final class BulkServer: Sendable {
 
     /// The requests until now, including incomplete ones.
     var received: [Received] { state.withLock { $0.received } }
-    /// The bytes of bodies that arrived.
+    /// The number of bytes that arrived in bodies.
     var arrived: Int { state.withLock { $0.arrived } }
-    /// The bytes of answers that were written.
+    /// The number of bytes that the server wrote in answers' bodies.
     var written: Int { state.withLock { $0.written } }
     /// The number of answers that the client ended early.
     var endedByClient: Int { state.withLock { $0.endedByClient } }
@@ -57,7 +57,7 @@ final class BulkServer: Sendable {
         return place < 4 ? UInt8(truncatingIfNeeded: number >> (8 * place)) : block[place]
     }
 
-    /// The bytes of an answer within one block.
+    /// The bytes of an answer at these indices, which must be within one block.
     private static func bytes(_ range: Range<Int>) -> [UInt8] {
         let place = range.lowerBound % block.count
         var bytes = Array(block[place..<place + range.count])

@@ -77,7 +77,7 @@ final class CountingServer: Sendable {
         }
     }
 
-    /// Returns false if the connection ends.
+    /// Handles the request as its plan says. Returns false if the connection ends.
     private func answer(_ request: Socket.Request, _ socket: Socket) -> Bool {
         let id = request.header("x-id")
         let nonce = request.header("x-synheart-nonce")

@@ -2,7 +2,8 @@ import Testing
 
 @testable import SynheartAuth
 
-/// Expects that `body` throws this code (nil: any) and returns the error; nil if `body` throws no `SynheartAuthError`.
+/// Expects that `body` throws an error with this code; nil: any code. Returns the error, or nil if `body` throws no
+/// `SynheartAuthError`.
 @discardableResult
 func expectError(
     _ code: SynheartAuthError.Code?, sourceLocation: SourceLocation = #_sourceLocation,
@@ -20,7 +21,8 @@ func expectError(
     return nil
 }
 
-/// Expects that a call reports a suspicion, and advances the clock by the two seconds after which the SDK may confirm it.
+/// Expects a retryable error, which the SDK throws while it only suspects that a key or record is lost. Advances the clock by
+/// two seconds, after which the SDK may confirm the suspicion.
 func expectSuspicion(
     _ code: SynheartAuthError.Code? = nil, on clock: TestClock, sourceLocation: SourceLocation = #_sourceLocation,
     _ body: () async throws -> some Sendable

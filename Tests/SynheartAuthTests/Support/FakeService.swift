@@ -31,17 +31,17 @@ actor FakeService: HTTPTransport {
 
     /// The demands of the app's record.
     struct Policy: Sendable {
-        /// `assertions_required_on`.
+        /// The path prefixes that need an assertion (`assertions_required_on`).
         var assertionPrefixes: [String] = []
         /// Whether a refusal for a missing assertion names the prefix of the paths that need one.
         var namesPrefix = true
-        /// `reattest_on_rotation`.
+        /// Whether a rotation needs an assertion, a proof or a key attestation (`reattest_on_rotation`).
         var reattests = false
-        /// `rebind_on_rotation`.
+        /// Whether a rotation may replace the device's App Attest key (`rebind_on_rotation`).
         var rebinds = false
     }
 
-    /// A refusal with the body of the contract.
+    /// A refusal, which the service answers with the error body of the wire contract.
     struct Refusal: Error {
         let code: String
         let status: Int
@@ -229,7 +229,7 @@ actor FakeService: HTTPTransport {
         return (index, isCurrent)
     }
 
-    /// Checks the assertion that was sent or is needed. The body of a rotation may contain the assertion, or a proof instead.
+    /// Checks the assertion of a request that has or needs one. A rotation may have the assertion in its body, or a proof instead.
     private func checkAssertion(
         _ request: TransportRequest, _ index: Int, _ path: String, _ message: [UInt8]
     ) throws {

@@ -18,7 +18,7 @@ final class Faults: Sendable {
     var points: Int { state.withLock { $0.points } }
     var isDead: Bool { state.withLock { $0.isDead } }
 
-    /// Makes the process die at this point, counted from now and from 0; nil: it does not die.
+    /// Makes the process die at the point with this number, where the next point has the number 0; nil: it does not die.
     func die(at point: Int?) { state.withLock { $0 = State(deadline: point) } }
     func revive() { state.withLock { $0 = State() } }
 
@@ -165,7 +165,7 @@ actor TestNetwork: HTTPTransport {
 
     init(_ service: FakeService) { self.service = service }
 
-    /// The nth message from now on (from 0) meets this fault.
+    /// Applies this fault to a later message. Index 0 is the next message.
     func plan(_ fault: Fault, at index: Int) { faults[count + index] = fault }
     func setOffline(_ isOffline: Bool) { self.isOffline = isOffline }
     var messages: Int { count }

@@ -243,7 +243,7 @@ extension PlatformCase {
             }
             #expect(try await handset.state() == .keyInvalid)
             try handset.platform.failSignatures(nil)
-            // The SDK never uses that key again, although it could sign.
+            // The SDK never uses the invalidated key again, although the platform can now sign with it.
             await expectError(.keyInvalidated) {
                 try await handset.launch().signRequest(appID: Phone.app, method: "GET", path: "/")
             }

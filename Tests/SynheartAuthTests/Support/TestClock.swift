@@ -34,7 +34,7 @@ final class TestClock: DeviceClock {
 final class TestSleeper: Sleeper {
     private let clock: TestClock
     private let slept = Locked<[(Duration, SleepPurpose)]>([])
-    /// The number of deadlines of each length that may pass.
+    /// For each length, how many deadlines may still expire. `expire` adds one.
     private let expiring = Locked<[Duration: Int]>([:])
 
     private static let pollsOfAHungCall = 30
@@ -62,8 +62,8 @@ final class TestSleeper: Sleeper {
         slept.withLock { $0.append((duration, purpose)) }
         switch purpose {
         case .retry: clock.advance(duration)
-        // The task that holds the lock writes to a real disk. On a busy machine, other tasks would use up their
-        // attempts before that task is done.
+        // Waits in real time, because the task that holds the lock writes to a real disk. Otherwise, on a busy machine, other
+        // tasks would use up their attempts before that task is done.
         case .turn: try await Task.sleep(for: .milliseconds(2))
         case .deadline:
             var polls = 0

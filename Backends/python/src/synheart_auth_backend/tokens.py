@@ -165,7 +165,7 @@ class _KeySet:
         self._path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         self._client = Client(url, timeout=timeout, insecure_http=insecure_http)
         self._monotonic = monotonic
-        # One reader at a time: concurrent ones would fetch the same key set.
+        # Held while the keys are read. Only one thread reads, because a second one would fetch the same key set.
         self._reading = threading.Lock()
         self._published: Optional[_Published] = None
         self._asked_at: Optional[float] = None

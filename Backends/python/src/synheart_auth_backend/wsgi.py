@@ -18,8 +18,8 @@ Environ = MutableMapping[str, Any]
 StartResponse = Callable[..., Any]
 App = Callable[[Any, Any], Iterable[bytes]]
 
-# If a proxy on loopback sends the header SCRIPT_NAME, gunicorn removes its value from the start of the path that the app routes on.
-# The device signs neither of these headers, so a request that has one is refused.
+# The headers SCRIPT_NAME and PATH_INFO. If a proxy on loopback sends SCRIPT_NAME, gunicorn removes its value from the start of the path
+# that the app routes on. The device signs neither header, so a request that has one of them is refused.
 _MOVING_THE_PATH = ("HTTP_SCRIPT_NAME", "HTTP_PATH_INFO")
 
 

@@ -70,7 +70,7 @@ public enum StandInAppAttest {
     public static var asserted: [String] { with { $0.asserted } }
 }
 
-/// Not `Sendable`, as on Apple.
+/// Not `Sendable`, as in Apple's SDK.
 open class DCAppAttestService: NSObject {
     nonisolated(unsafe) private static let only = DCAppAttestService()
 
@@ -109,7 +109,7 @@ open class DCAppAttestService: NSObject {
         try StandInAppAttest.with { state in
             state.asserted.append(keyId)
             if !state.assertionFailures.isEmpty { throw DCError(state.assertionFailures.removeFirst()) }
-            // The code must run in the app, because keys do not belong to its extensions.
+            // The key must have been attested. The code must run in the app, because the keys do not belong to its extensions.
             guard state.place == .app, state.keys[keyId] == true else { throw DCError(.invalidKey) }
             return Data("assertion \(keyId) ".utf8) + clientDataHash
         }

@@ -207,11 +207,11 @@ public enum StandInKeychain {
     public static func failExport(_ status: OSStatus?) { with { $0.exportStatus = status } }
     /// Sets whether the disk is full. While it is full, nothing can be added or changed.
     public static func setFull(_ isFull: Bool) { with { $0.isFull = isFull } }
-    /// Removes every key, including canaries.
+    /// Removes every key, including the canary keys with which the SDK tests signing.
     public static func loseKeys() { with { $0.keys = [] } }
     /// The tags of the identities' keys. `canaryTags` has the tags of their canaries, by which the SDK checks the Keychain.
     public static var tags: Set<String> { tags { !$0.hasSuffix(" canary") } }
-    /// Removes the records and keeps their canaries.
+    /// Removes the records and keeps their canaries, the items by which the SDK checks that a record is really absent.
     public static func loseRecords() {
         with { state in for key in state.items.keys where key.service == "ai.synheart.auth" { state.items[key] = nil } }
     }
@@ -219,7 +219,7 @@ public enum StandInKeychain {
     private static func tags(_ isIncluded: (String) -> Bool) -> Set<String> {
         with { Set($0.keys.map { String(decoding: $0.tag, as: UTF8.self) }.filter(isIncluded)) }
     }
-    /// Removes the identities' keys and keeps their canaries.
+    /// Removes the identities' keys and keeps their canaries, the keys with which the SDK tests signing.
     public static func loseIdentityKeys() {
         with { $0.keys.removeAll { !String(decoding: $0.tag, as: UTF8.self).hasSuffix(" canary") } }
     }

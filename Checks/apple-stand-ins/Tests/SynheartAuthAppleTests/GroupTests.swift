@@ -261,7 +261,7 @@ extension AppleTests {
             try await eventually { attestation.subjects.count == 1 }
             StandInActivity.deny(true)
             StandInActivity.expire()
-            // The lock is free immediately, while its holder still waits for App Attest.
+            // The lock is released immediately, although the registration that held it still waits for App Attest.
             let storage = KeychainStorage(
                 accessGroup: Self.group, lockDirectory: NSTemporaryDirectory(), bundleID: Phone.app)
             let lock = try storage.lock(RecordName(AppID(Phone.app)), for: "operation")

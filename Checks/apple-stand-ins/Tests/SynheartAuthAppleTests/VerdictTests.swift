@@ -8,7 +8,8 @@ import Testing
 @testable import SynheartAuth
 
 extension AppleTests {
-    /// What Apple's error codes mean for an identity. It depends on the canaries, with which the SDK tests the platform.
+    /// Tests of what Apple's error codes mean for an identity. The meaning depends on the canaries: Keychain items and
+    /// keys with which the SDK tests whether the platform works.
     @Suite(.serialized) struct Verdicts {
         let phone = Phone()
 

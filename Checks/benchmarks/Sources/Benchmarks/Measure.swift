@@ -62,8 +62,8 @@ func measure(_ name: String, rounds: Int = 7, _ work: () async throws -> Void) a
     return Measurement(name, perSecond: best, allocations: fewest)
 }
 
-/// The time of `work` divided by that of `other`. Both run alternately for a few milliseconds, so that they see the same state of
-/// the machine. The result is the median, so that a disturbed turn has no effect.
+/// The time of `work` divided by that of `other`. Both run alternately for a few milliseconds, so that they see the
+/// same state of the machine. The result is the median of 1,000 ratios, so that a single disturbance has no effect.
 @inline(never)
 func ratio(
     _ work: () async throws -> Void, to other: () async throws -> Void
@@ -127,7 +127,7 @@ func residentKilobytes() -> Int {
     return line.split(separator: " ").compactMap { Int($0) }.first ?? 0
 }
 
-/// Verifications per second by `openssl speed` in the same run: the yardstick R; nil if openssl did not run.
+/// The P-256 verifications per second that `openssl speed` measures, the yardstick R. Nil if openssl did not run.
 func opensslVerifyRate() -> Double? {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")

@@ -2,7 +2,7 @@ import AuthService
 import CAllocations
 import Foundation
 
-/// The verification of a signed request by all rules, with claims in SQLite's journal.
+/// Measures the complete verification of a signed request. The replay claims go to the journal of the SQLite stores.
 enum SignedRequests {
     static func run() async throws -> [Measurement] {
         let folder = try TemporaryFolder()
@@ -15,15 +15,15 @@ enum SignedRequests {
         return [alone, together, try await inTurns(fleet)]
     }
 
-    /// The time of a signed request divided by the time of verifying only its signature. Both run alternately, so that they see the
-    /// same state of the machine. The result is the median of 400 turns.
+    /// The time that the service takes for a signed request, divided by the time of verifying only its signature. Both
+    /// are measured alternately, so that they see the same state of the machine. The result is the median of 400 ratios.
     private static func inTurns(_ fleet: SignedFleet) async throws -> Measurement {
         var ratios: [Double] = []
         for _ in 0..<400 {
             let requests = try fleet.requests(count: 200)
             let signatures = try requests.map(fleet.signature)
             var turns: [Duration] = []
-            // Only the second share is measured. The first share warms the caches, which have the data of other work.
+            // The times of the second share replace those of the first share, which only warms the processor's caches.
             for share in [0..<100, 100..<200] {
                 let started = ContinuousClock.now
                 for index in share { _ = try await fleet.service.authenticate(requests[index], for: .status) }
@@ -37,8 +37,8 @@ enum SignedRequests {
             "signed request, in turns with its verification alone", ratio: ratios.sorted()[ratios.count / 2])
     }
 
-    /// The median of 41 rounds of a thousand requests, which are signed just before their round. So they are still in the
-    /// processor's caches, like a request that a server has just read.
+    /// The median rate of 41 rounds of a thousand requests. The requests of a round are signed just before the round. So
+    /// they are still in the processor's caches, like a request that a server has just read.
     private static func oneAfterAnother(_ fleet: SignedFleet) async throws -> Measurement {
         var rates: [Double] = []
         var fewest = Double.infinity

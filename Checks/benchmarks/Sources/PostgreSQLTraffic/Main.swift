@@ -141,8 +141,8 @@ private enum Sample {
         return UUID(uuid: bytes.withUnsafeBytes { $0.loadUnaligned(as: uuid_t.self) }).uuidString.lowercased()
     }
 
-    /// Prints the rows of a table, for COPY. Many devices share a key, which does not affect look-ups. Their thumbprints
-    /// differ.
+    /// Prints rows of the table `devices` or `keys`, for COPY. Many devices share a public key, which does not affect
+    /// look-ups, because the table `keys` has a different thumbprint for each device.
     static func printRows(of table: String, count: Int) throws {
         let keys = (0..<256).map { _ in
             DevicePublicKey(P256.Signing.PrivateKey().publicKey).spki.map { String(format: "%02x", $0) }.joined()

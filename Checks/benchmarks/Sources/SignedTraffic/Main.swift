@@ -67,7 +67,7 @@ struct Device: Sendable {
     let id: DeviceID
     let key: P256.Signing.PrivateKey
 
-    /// Registers by a development proof.
+    /// Registers a device with a development proof instead of an attestation.
     static func register(at url: String, _ app: AppID) async throws -> Device {
         let challenge = try ChallengeResponse(
             JSONFields(await post(url + Route.challenge.rawValue, ChallengeRequest(appID: app).json))

@@ -6,7 +6,7 @@ import SynheartAuth
     import FoundationNetworking
 #endif
 
-/// The app of `SizeWithoutSDK` with a device identity. It uses the main operations of the SDK.
+/// The same app as `SizeWithoutSDK`, with the SDK added. It calls the main operations of the SDK.
 @main
 struct SizeWithSDK {
     static func main() async throws {

@@ -1,4 +1,5 @@
-# A service with an app and two phones. DEVICE is the id of one phone, as a ticket has it. apple.pem is a root that Apple announced.
+# A service with an app and two phones. DEVICE is the id of one phone, as a support ticket states it. apple.pem is a
+# root that Apple announced.
 auth() { synheart-auth "$@" --config "$MACHINE/etc/synheart-auth/synheart-auth.yaml"; }
 synheart-auth apps example > app.json
 auth apps add --file app.json

@@ -37,7 +37,7 @@ struct ModelCertificate: Hashable {
     enum Extension: Hashable {
         case description(ModelClaims)
         case virtualMachine
-        /// `{1: count}`; nil: a value that is not a map.
+        /// The map `{1: count}`. If `count` is nil, a value that is not a map.
         case provisioningInfo(count: UInt8?)
         case other
     }
@@ -65,7 +65,7 @@ struct ModelCertificate: Hashable {
 }
 
 extension RootKind {
-    /// The names that the test kit's roots have.
+    /// The subject name of the test kit's root of this kind.
     var subject: ModelCertificate.Name {
         switch self {
         case .factory: [.serialNumber("0123456789abcdef")]

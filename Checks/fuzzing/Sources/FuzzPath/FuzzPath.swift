@@ -1,7 +1,7 @@
 @_spi(Service) import AuthContract
 
-/// A path that some server may read as the protected one, or as one below it, needs an assertion. The readings are a separate
-/// model: every combination of what routers and proxies do.
+/// If some server may read a path as the protected one, or as a path below it, the path needs an assertion. `Reading`
+/// models how servers read paths: every combination of what routers and proxies do, without code of `LenientPath`.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let text = String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)

@@ -1,7 +1,7 @@
 import NIOCore
 import RESP
 
-/// However the bytes are split, the decoder reads the same values. It refuses the bytes after them in each case or in none.
+/// The decoder must read the same values and refuse the same input, however the bytes are split.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let bytes = Array(UnsafeBufferPointer(start: start, count: count))

@@ -85,7 +85,7 @@ private struct ReceiptPlan {
         changeEnvelope(&choices)
     }
 
-    /// Whole seconds, as Apple writes times. Formatting one costs more than a verification.
+    /// The time in whole seconds, in Apple's format. The texts are cached, because formatting a date costs more than a verification.
     private static func text(_ date: Date) -> String {
         if let known = texts[date] { return known }
         let text = date.formatted(.iso8601).replacingOccurrences(of: "Z", with: ".000Z")

@@ -36,8 +36,8 @@ public enum DERBuilder {
     /// An INTEGER of 0 to 127.
     public static func integer(_ value: UInt8) -> [UInt8] { node([0x02], [value & 0x7F]) }
 
-    /// An element of a universal type, which may contain context-specific ones. At the top level, a context-specific element
-    /// could have a tag that a verifier's checks read.
+    /// A random element of a universal type. Elements inside it may be context-specific. The outermost one is never
+    /// context-specific, because a verifier's checks could read its tag.
     public static func universal(_ choices: inout Choices, depth: Int = 0) -> [UInt8] {
         switch choices.below(depth < 4 ? 9 : 6) {
         case 0: integer(choices.byte())

@@ -4,9 +4,9 @@ public import CBOR
 public struct ExtensionMap {
     /// The entries that are written.
     public private(set) var entries: [CBORMap.Entry] = []
-    /// The category that it names; nil if it names none.
+    /// The category that the map names; nil if it names none.
     public private(set) var category: UInt32?
-    /// The version that it names; nil if it names none.
+    /// The version that the map names; nil if it names none.
     public private(set) var version: String?
     /// Whether a value has a wrong type or width.
     public private(set) var isMalformed = false

@@ -82,7 +82,7 @@ public struct LeafElements {
         }
     }
 
-    /// Random content of an element with a context tag: an INTEGER, an OCTET STRING, an element of another type, two or none.
+    /// Random content of an element with a context tag: an INTEGER, an OCTET STRING, an element of another type, two elements, or nothing.
     private func value(_ choices: inout Choices) -> (Value, [UInt8]) {
         switch choices.below(6) {
         case 0:

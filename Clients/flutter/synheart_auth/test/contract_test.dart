@@ -11,7 +11,7 @@ import 'package:synheart_auth/synheart_auth.dart';
 final Map<String, Object?> file =
     jsonDecode(File('contract/channel.json').readAsStringSync()) as Map<String, Object?>;
 
-/// A part of the file.
+/// The JSON object in member [name] of [from].
 Map<String, Object?> part(Map<String, Object?> from, String name) => from[name] as Map<String, Object?>;
 
 /// A shape of contract/channel.json, with each name of an enum or a message replaced by its definition.

@@ -37,7 +37,7 @@ public struct Gate: Sendable {
         return try await devices.register(try android.verify(registration, at: now()))
     }
 
-    /// The device that signed a request.
+    /// Verifies a signed request, and returns the id of the device that signed it.
     func verify(_ request: SignedRequest) async throws(Refusal) -> String {
         try await challenges.take(Array(request.challenge), at: now())
         while true {

@@ -2,7 +2,7 @@ import AndroidKeyAttestation
 import AppAttest
 import PlayIntegrity
 
-/// The verifiers of an iOS app. They are values: make them once.
+/// The verifiers of an iOS app. Create them once, and use them for all requests.
 public struct AppleVerifiers: Sendable {
     let attestations: AttestationVerifier
     let assertions: AssertionVerifier

@@ -8,8 +8,7 @@ extension JSONValue {
     static func hex(_ bytes: some Sequence<UInt8>) -> JSONValue { .string(Hexadecimal.encode(bytes)) }
 }
 
-/// The contents of App Attest objects, as JSON objects. Members have the names that they have in the batch interface's input
-/// lines.
+/// The contents of App Attest objects, as JSON objects. Their members have the same names as in the input lines of the batch interface.
 enum AppAttestFacts {
     static func facts(of object: AttestationObject) -> JSONObject {
         let claims = object.unverifiedClaims

@@ -26,10 +26,10 @@ package struct RecordingFile: Sendable {
     ///
     /// - Parameters:
     ///   - line: the input line.
-    ///   - options: policy, roots and lists. Response keys of Play Integrity decode the token. The decoded verdict is recorded,
-    ///     and the keys are not.
+    ///   - options: policy, roots and lists. Response keys of Play Integrity decode the token. The decoded verdict is
+    ///     recorded, and the keys are not.
     ///   - about: facts for people, such as app, time and device.
-    ///   - refusal: code and step of a refusal by the service; nil: the result of verifying the line.
+    ///   - refusal: code and step of a refusal by the service; nil to record the result of verifying the line.
     /// - Throws: if the line or the options cannot be read.
     package init(
         of line: JSONObject, options: VerificationOptions, about: JSONObject,

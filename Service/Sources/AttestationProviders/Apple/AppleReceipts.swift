@@ -16,7 +16,7 @@ package struct AppleReceiptSettings: Sendable {
     package init() {}
 }
 
-/// Apple's server for receipts
+/// A client of Apple's server for receipts
 /// ([Assessing fraud risk](https://developer.apple.com/documentation/devicecheck/assessing-fraud-risk)).
 package struct AppleReceipts: ReceiptExchange {
     private let http: ProviderHTTP
@@ -24,7 +24,7 @@ package struct AppleReceipts: ReceiptExchange {
     private let settings: AppleReceiptSettings
     private let clock: any ServiceClock
 
-    /// Exchanges over one HTTP client.
+    /// A receipt exchange over an HTTP client.
     ///
     /// - Parameters:
     ///   - http: the client.

@@ -31,7 +31,7 @@ package struct GoogleProviders: EvidenceProviders {
     ///   - http: the client.
     ///   - lists: the revocation lists. Run them in the background.
     ///   - settings: addresses and deadlines.
-    ///   - clock: the time by which responses are judged.
+    ///   - clock: the current time, for access tokens, pauses and daily counts.
     ///   - random: jitters the pauses between attempts.
     ///   - pause: waits. Throws if the task is cancelled.
     ///   - logger: logs failures with their reasons.

@@ -77,7 +77,8 @@ final class IntegrityDecoder: Sendable {
             let token = try await tokens.token()
             let answer = try await send(request, subject, token, within: left - (ContinuousClock.now - start))
             guard answer.status == 401 else { return judged(answer, subject) }
-            // Google may have revoked the token early. If it refuses a new one, too, do not retry.
+            // Google may have revoked the access token before its expiry, so try a new one. If Google refuses the new one too, do
+            // not retry.
             let fresh = try await tokens.token(insteadOf: token)
             return judged(
                 try await send(request, subject, fresh, within: left - (ContinuousClock.now - start)), subject)

@@ -33,7 +33,7 @@ struct KeptListFile: Sendable {
     let source: String
     private let file: URL
 
-    /// - Parameter directory: created if it does not exist.
+    /// - Parameter directory: the folder of the file. `save` creates the folder if it does not exist.
     init(of source: String, in directory: String) {
         self.source = source
         let name = Hexadecimal.encode(SHA256.hash(data: Array(source.utf8)).prefix(16))

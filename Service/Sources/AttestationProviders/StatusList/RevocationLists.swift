@@ -51,7 +51,7 @@ package actor RevocationLists {
     /// - Parameters:
     ///   - http: the client.
     ///   - settings: folder, maximum age and deadline.
-    ///   - clock: the time by which responses are judged.
+    ///   - clock: the current time, for the age of lists and the next fetch.
     ///   - random: jitters the pauses between attempts.
     ///   - pause: waits. Throws if the task is cancelled.
     ///   - logger: receives failures.

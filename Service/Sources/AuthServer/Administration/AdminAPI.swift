@@ -4,8 +4,8 @@ internal import HTTPTypes
 internal import HummingbirdCore
 internal import StrictJSON
 
-/// The admin API. It checks the credential first, so that a caller without one cannot learn which paths exist; then the path, the
-/// role and the body.
+/// The admin API. It checks the credential, the path, the role and the body, in this order. The credential comes
+/// first, so that a caller without one cannot learn which paths exist.
 struct AdminAPI: Sendable {
     let service: AuthService
     let stores: AuthService.Stores

@@ -138,8 +138,8 @@ extension AdminRequest {
 }
 
 extension AdminRequest {
-    /// Refuses a record without `keys.compromise` while the app's record has demands in this member. The new record may come
-    /// from an older file, so only null lifts the demands.
+    /// Refuses a record without `keys.compromise` while the stored record has demands there to replace compromised keys.
+    /// The new record may come from an older file, so a missing member does not lift the demands. Only null lifts them.
     fileprivate func requireLifted(_ demands: [KeyPolicy.Compromise], by record: AppRecord) throws(Refusal) {
         guard !demands.isEmpty, record.keys.compromises.isEmpty,
             body.optionalValue("keys")?.object?["compromise"] != .null

@@ -3,18 +3,18 @@ internal import AuthService
 internal import StrictJSON
 
 extension AdminRoute {
-    /// The largest number of events that one call searches for codes of events about devices. No index has these codes, and a
-    /// store reads this many events in under 30 ms.
+    /// The largest number of events that one call reads when it searches for codes of device events. No index has these
+    /// codes, and a store reads this many events in under 30 ms.
     package static let searchedEvents: Int64 = 100_000
 }
 
 extension AdminAPI {
-    /// A page ends at 4 MiB, so it may have fewer events than `limit`. With a `code` of events about devices, a page may have no
-    /// events although later pages have some.
+    /// Returns a page of the log, with the newest events first. A page ends at 4 MiB, so it may have fewer events than
+    /// `limit`. If `code` names device events, a page may have no events although later pages have some.
     ///
-    /// Only earlier events that match `app_id`, `device_id` and `since` decide whether a page is the last one, never events of
-    /// other apps. With a `code` of events about devices, `next_before` depends on the number of the log's last event, whatever
-    /// its app is. `followAudit` returns this number too.
+    /// Only earlier events that match `app_id`, `device_id` and `since` decide whether a page is the last one, never
+    /// events of other apps. If `code` names device events, `next_before` depends on the number of the log's last event,
+    /// which may be an event of another app. `followAudit` returns this number too.
     func queryAudit(_ request: AdminRequest) async throws -> APIResponse {
         let limit = Int(try request.query.integer("limit", in: 1...1000) ?? 100)
         let app = try request.narrowedApp()
@@ -46,8 +46,8 @@ extension AdminAPI {
             ]))
     }
 
-    /// Whether the newest event of this app and device before this number is dated at `since` or later; false if there is none.
-    /// If a clock was set back, an earlier event may be dated later. Such an event is not found.
+    /// Whether the newest event of this app and device before this number is dated at `since` or later; false if there is none. If a clock
+    /// was set back, an older event may have a later date than the newest one. The search ignores such an event.
     private func hasEvents(
         of app: AppID?, _ device: DeviceID?, before sequence: Int64, since: UnixTime?
     ) async throws -> Bool {
@@ -56,7 +56,8 @@ extension AdminAPI {
         return since.map { newest.event.at >= $0 } ?? true
     }
 
-    /// Without `after`, the call begins at the end of the log, and `next_after` is the number to continue with.
+    /// Returns the events after a position, and waits up to `wait_seconds` for new ones if there are none. Without
+    /// `after`, the position is the end of the log. `next_after` is the position for the next call.
     func followAudit(_ request: AdminRequest) async throws -> APIResponse {
         let limit = Int(try request.query.integer("limit", in: 1...1000) ?? 100)
         let app = try request.narrowedApp()

@@ -12,8 +12,8 @@ extension AdminAPI {
             query.appID = try request.narrowedApp()
         } else {
             // A search for one device or for pending devices. A credential for some apps need not name an app, because the store
-            // filters by the credential's apps and decodes no device of another app. The search may pass over rows of other
-            // apps, but the number of pending devices of each app is bounded.
+            // filters by the credential's apps and decodes no device of another app. The store may read and skip rows of other
+            // apps. Their number is limited, because each app has a bounded number of pending devices.
             query.appID = try request.namedApp()
             query.scope = request.caller.scope
         }
@@ -96,8 +96,8 @@ extension DeviceQuery.PageToken {
 }
 
 extension DeviceRecord {
-    /// The device for operators, without receipts and keys. `app` decides whether the risk metric is flagged, and may demand a
-    /// rotation in addition to an operator's demand. Nil: only the operator's demand applies.
+    /// The device for operators, without receipts and keys. `app` decides whether the risk metric is flagged, and may
+    /// demand a rotation in addition to an operator's demand. If it is nil, only the operator's demand applies.
     func administrationJSON(_ app: AppRecord?, at now: UnixTime) -> JSONObject {
         let demand = app.map { rotationDemand(under: $0.keys, at: now) } ?? mustRotate
         let reason: JSONValue = demand.map { .string($0.reason.rawValue) } ?? .null

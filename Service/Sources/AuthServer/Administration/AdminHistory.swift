@@ -35,7 +35,7 @@ extension AdminAPI {
             ]))
     }
 
-    /// The sums as series, the largest first; nil: there are more sums than an answer may have.
+    /// The sums as series, the largest first; nil if there are more sums than an answer may have.
     private static func series(of sums: [VerdictSum], over span: HistorySpan) -> [HistorySeries]? {
         guard sums.count <= maximumCounts else { return nil }
         return Dictionary(grouping: sums, by: \.texts).map { texts, sums in
@@ -74,7 +74,7 @@ extension CountedVerdict.Member {
 private struct HistorySeries: Comparable {
     let texts: [CountedVerdict.Member: String]
     let total: Int64
-    /// The counts that are not 0, with the number of their step, from 0.
+    /// The counts that are not 0, each with the index of its step, starting at 0.
     let counts: [(step: Int, count: Int64)]
     /// The number of steps.
     let length: Int
@@ -86,7 +86,7 @@ private struct HistorySeries: Comparable {
             members.map { ($0.rawValue, .string(text($0))) } + [("total", .integer(total)), ("counts", .array(dense))])
     }
 
-    /// The text of a member, as in metrics.
+    /// The text of a member, as in the metrics, where an empty app is `other`.
     private func text(_ member: CountedVerdict.Member) -> String {
         let text = texts[member] ?? ""
         return member == .app && text.isEmpty ? CountedVerdict.other : text

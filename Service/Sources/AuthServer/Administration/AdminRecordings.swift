@@ -43,7 +43,7 @@ extension AdminRequest {
 }
 
 extension RecordingSummary {
-    /// The members in a list.
+    /// The JSON members of a recording in a list.
     package var administrationJSON: JSONObject {
         JSONObject([
             ("id", .string(id)), ("app_id", .string(appID.text)),

@@ -5,11 +5,11 @@ internal import StrictJSON
 
 /// A caller of the admin API, and its rights.
 struct AdminCaller: Sendable {
-    /// Its name in the audit log.
+    /// The caller's name in the audit log.
     let actor: String
     let scope: CredentialScope
 
-    /// The bearer of a credential.
+    /// The caller that presents this credential.
     init(_ credential: Credential) {
         actor = "admin:\(credential.id)"
         scope = credential.scope
@@ -103,11 +103,11 @@ extension ContractError {
     }
 }
 
-/// The parameters of a query. Each name must be known, and may appear only once.
+/// The parameters of a query. Only the names that the route allows are accepted, each at most once.
 struct AdminQuery: Sendable {
     private var values: [String: String] = [:]
 
-    /// A query with these values. Refuses the names and values that a parsed query must not have.
+    /// A query with these values. Refuses names that are not in `names`, repeated names, and values with U+0000.
     init(_ items: [(name: String, value: String)], allowing names: [String]) throws(ContractError) {
         for item in items {
             guard names.contains(item.name), values.updateValue(item.value, forKey: item.name) == nil else {
@@ -117,7 +117,7 @@ struct AdminQuery: Sendable {
         }
     }
 
-    /// Parses a query. Refuses other names, because a mistyped filter must not widen a list.
+    /// Parses a query. Refuses names that are not in `names`, because a mistyped filter would be ignored and widen a list.
     init(_ text: String?, allowing names: [String]) throws(ContractError) {
         for pair in (text ?? "").split(separator: "&") {
             let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)

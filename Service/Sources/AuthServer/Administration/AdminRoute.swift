@@ -112,7 +112,8 @@ package enum AdminRoute: String, CaseIterable, Sendable {
         throw Refusal(.notFound, "no such path")
     }
 
-    /// A path for the log, with parameter names in place of values, and the app and device of the path; nil: unknown or absent.
+    /// A path for the log: the template of its route, which has parameter names in place of values, and the ids of the app and the device
+    /// in the path. The route is nil if the path is unknown. An id is nil if it is absent or malformed.
     static func logged(_ path: String?) -> (route: String?, app: AppID?, device: DeviceID?) {
         let path = String((path ?? "").prefix { $0 != "?" })
         for route in allCases {

@@ -8,7 +8,7 @@ extension AdminAPI {
         return .json(JSONObject([("webhooks", .array(webhooks.map { .object($0.administrationJSON) }))]))
     }
 
-    /// The service posts to the URL from its own network. So only a credential for all apps may name one.
+    /// Adds a webhook. Only a credential for all apps may do this, because the service posts to the webhook's URL from its own network.
     func addWebhook(_ request: AdminRequest) async throws -> APIResponse {
         let body = request.body
         try body.allowOnly("url", "apps", "all_apps", "events")
@@ -89,7 +89,8 @@ extension AdminAPI {
         return .json(JSONObject([("deliveries", .array(deliveries.map { .object($0.administrationJSON) }))]))
     }
 
-    /// The webhook, and the version of its settings.
+    /// A response with the webhook, or with `object` if it is given, and with the version of the webhook's settings as
+    /// `ETag`.
     private func answer(_ webhook: Webhook, _ object: JSONObject? = nil, status: Int = 200) -> APIResponse {
         var answer = APIResponse.json(object ?? webhook.administrationJSON, status: status)
         answer.headers.append(("ETag", EntityTag(webhook).description))
@@ -151,7 +152,7 @@ extension AdminRequest {
 }
 
 extension Webhook {
-    /// The members of an answer: never the secret.
+    /// The JSON members of a webhook in a response. The secret is never one of them.
     fileprivate var administrationJSON: JSONObject {
         JSONObject([
             ("id", .string(id)), ("url", .string(url)),

@@ -4,9 +4,9 @@ internal import StrictJSON
 internal import Verification
 
 extension AdminAPI {
-    /// Judges one page of the app's devices under a proposed record and under the current one. With the first page, also judges
-    /// the counts of the history. With `limit` 0, the answer only says whether the record is valid, and has its policies. Nothing
-    /// is changed, and no file or URL of the record is opened.
+    /// Judges one page of the app's devices under a proposed record and under the current one. With the first page, also
+    /// judges the counts of the verdict history. With `limit` 0, judges nothing: the call only checks that the record is
+    /// valid, and returns its policies. Nothing is changed, and no file or URL of the record is opened.
     func whatIf(_ request: AdminRequest) async throws -> APIResponse {
         try request.body.allowOnly("record", "limit", "cursor")
         let current = try await existingApp(request)
@@ -56,7 +56,7 @@ private struct FindingSums {
 
     private var sums: [WhatIf.Finding: Sum] = [:]
 
-    /// - Parameter isNew: whether the present record decides otherwise.
+    /// - Parameter isNew: whether the device has this finding under the proposed record but not under the current one.
     mutating func add(_ finding: WhatIf.Finding, of device: DeviceID, isNew: Bool) {
         var sum = sums[finding] ?? Sum()
         sum.devices += 1

@@ -18,9 +18,10 @@ struct HistorySpan: Equatable {
     /// The steps that contain the seconds from `since` up to but not including `until`.
     ///
     /// - Parameters:
-    ///   - since: nil: 24 hours before the end.
-    ///   - until: nil: now.
-    ///   - step: seconds, a divisor of a day; nil: chosen by the length of the span.
+    ///   - since: the start of the span; nil: 24 hours before its end.
+    ///   - until: the end of the span; nil: `now`.
+    ///   - step: the length of a step, in seconds. It must be whole minutes and divide a day. If nil, the initializer
+    ///     chooses it by the length of the span.
     init(since: UnixTime?, until: UnixTime?, step: Int64?, now: UnixTime) throws(ContractError) {
         let end = until ?? now
         let start = since ?? end - 86_400

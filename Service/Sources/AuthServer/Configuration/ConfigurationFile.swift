@@ -4,7 +4,8 @@ internal import Yams
 
 /// A configuration file, JSON or YAML, as the values of known keys.
 ///
-/// The file holds secrets. No error shows a value, a line or a part of one: it names the key's path and the line's number.
+/// The file holds secrets, so no error shows a value or any part of a line. Errors name the key's path and the line's
+/// number.
 package struct ConfigurationFile: Sendable {
     /// The path, which errors name as the source of a value.
     package let path: String

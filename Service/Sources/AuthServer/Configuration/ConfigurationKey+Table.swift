@@ -270,6 +270,7 @@ extension ConfigurationKey.Kind {
     fileprivate static let pause = integer(0...3600)
     fileprivate static let deadline = integer(1...3600)
     fileprivate static let rate = integer(1...1_000_000)
-    /// With a higher value, one device could hold more live claims than the stores are built for.
+    /// The range of the rate limits for one device. With a higher limit, one device could hold more unexpired replay
+    /// claims than the stores are built for.
     fileprivate static let deviceRate = integer(1...10_000)
 }

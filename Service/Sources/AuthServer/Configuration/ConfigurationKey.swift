@@ -93,7 +93,7 @@ package enum ConfigurationKey: String, Sendable, CaseIterable {
     /// Whether the key is about Apple's and Google's services. A new value replaces the clients and their caches.
     package var isProviders: Bool { rawValue.hasPrefix("providers.") && !isRoots }
 
-    /// Whether the key names a file of added roots.
+    /// Whether the key names a file of root certificates that are trusted in addition to the built-in ones.
     package var isRoots: Bool { AddedRoot.Use(rawValue: rawValue) != nil }
 
     /// The environment variable.

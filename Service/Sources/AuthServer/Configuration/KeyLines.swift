@@ -11,7 +11,8 @@ enum KeyLines {
         return lines
     }
 
-    /// The lines of a JSON file. A few forms of JSON are not YAML: in a file with such a form, no line is known.
+    /// The lines of the keys of a JSON file, which is parsed as YAML. A few forms of JSON are not YAML. A file with such
+    /// a form has an empty result.
     static func ofJSON(_ text: String) -> [String: Int] {
         guard let node = try? Yams.compose(yaml: text) else { return [:] }
         return of(node)

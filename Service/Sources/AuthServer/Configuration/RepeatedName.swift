@@ -58,7 +58,8 @@ struct RepeatedName {
         return nil
     }
 
-    /// The text with a marker before the name at this position, after its quotation mark if it has one.
+    /// The text with a marker at the start of the name at this position. In a quoted name, the marker follows the opening
+    /// quotation mark. Nil if the text ends before the position.
     private static func insert(_ marker: String, at mark: Mark, of text: String) -> String? {
         var (line, column) = (1, 1)
         let scalars = text.unicodeScalars

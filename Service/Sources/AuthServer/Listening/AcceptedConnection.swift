@@ -11,7 +11,7 @@ final class AcceptedConnection: ServerChildChannelValue {
     private let parts: Parts
     private let isHandled = Atomic(false)
 
-    /// Wraps a channel, on its event loop.
+    /// Wraps a channel. Must be called on the channel's event loop.
     init(_ channel: any Channel) throws {
         parts = try NIOAsyncChannel(
             wrappingChannelSynchronously: channel, configuration: .init(isOutboundHalfClosureEnabled: true))

@@ -74,11 +74,13 @@ package struct AuthServer: Sendable {
         try live.apply(new)
     }
 
-    /// Listens until it is cancelled, or until SIGTERM or SIGINT if `stopsOnSignals`. After the signal, it serves requests for
-    /// another `ServerSettings.drain`. Then it lets those in flight finish, for at most `ServerSettings.shutdown`.
+    /// Listens until the task is cancelled or, if `stopsOnSignals`, until SIGTERM or SIGINT. After the signal, the server
+    /// accepts requests for the time `ServerSettings.drain`. Then it lets requests in flight finish, for at most
+    /// `ServerSettings.shutdown`.
     ///
     /// - Parameters:
-    ///   - stopsOnSignals: whether SIGTERM and SIGINT stop the server: the first lets requests finish, the second does not.
+    ///   - stopsOnSignals: whether SIGTERM and SIGINT stop the server. The first signal lets requests finish, the second
+    ///     does not.
     ///   - onSecondSignal: called at the second signal, before everything is cancelled.
     ///   - background: further work while the server runs. It is cancelled at the end.
     ///   - onStopping: called at the first signal, with its name.

@@ -1,7 +1,7 @@
 internal import NIOCore
 
-/// Flushes the responses of one turn of the event loop together, at its end. A system call for each response, which wakes its
-/// client, costs more than encoding the response.
+/// Flushes the responses of a connection together, once per tick of the event loop. A flush for each response would
+/// need more system calls. Each one wakes the client, and costs more than encoding the response.
 final class FlushTogether: ChannelOutboundHandler, RemovableChannelHandler {
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer

@@ -7,15 +7,15 @@ internal import NIOCore
 #endif
 
 extension Channel {
-    /// Stops a listening socket from starting further handshakes, and returns when it has accepted every connection, or after
-    /// about a second.
+    /// Stops a listening socket from starting further handshakes, and returns when it has accepted every connection, or
+    /// after about a second.
     ///
-    /// When a listening socket is closed, Linux resets the connections that wait to be accepted and those in a handshake. Their
-    /// clients see open connections and may have sent a request, which a load balancer must not repeat. So new SYN packets are
-    /// dropped first. The client sends its SYN again after a second. It is then refused before it has sent a request, so the
-    /// balancer asks another node.
+    /// When a listening socket is closed, Linux resets the connections that wait to be accepted and those in a handshake.
+    /// Their clients see open connections and may have sent a request, which a load balancer must not repeat. So new SYN
+    /// packets are dropped first. A client whose SYN was dropped sends it again after a second. By then the socket is
+    /// closed, so the client is refused before it has sent a request, and the balancer asks another node.
     ///
-    /// On other systems it returns at once.
+    /// On systems other than Linux, the function returns at once.
     func acceptLastConnections() async {
         #if os(Linux)
             guard let socket = self as? any SocketOptionProvider, (try? await socket.dropNewHandshakes()) != nil else {

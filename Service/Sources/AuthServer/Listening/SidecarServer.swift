@@ -172,7 +172,7 @@ private struct SidecarDraining: Service {
     }
 }
 
-/// No listener could be opened at one of the addresses.
+/// The error if the server cannot listen at one of its addresses.
 private struct UnavailableAddress: Error, CustomStringConvertible {
     let settings: ServerSettings
     let hasOperations: Bool

@@ -74,7 +74,7 @@ final class TLSCertificate: Sendable {
         }
     }
 
-    /// Uses loaded files, which may have other paths.
+    /// Replaces the files in use with loaded ones, whose paths may differ.
     func use(_ loaded: Loaded) { current.withLock { $0 = loaded } }
 
     /// Reads files and checks that they fit together.

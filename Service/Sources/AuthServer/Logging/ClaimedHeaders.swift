@@ -21,7 +21,8 @@ extension HeaderFields {
 }
 
 extension DeviceID {
-    /// The id as it is logged: its hash. With the id, find its lines by `printf %s "$DEVICE_ID" | sha256sum | cut -c1-16`. With
-    /// the hash, find the device by `synheart-auth devices list --device`.
+    /// The id as it is logged: its hash. To find the log lines of an id, compute its hash with
+    /// `printf %s "$DEVICE_ID" | sha256sum | cut -c1-16`. To find the device of a hash, use
+    /// `synheart-auth devices list --device`.
     package var logged: String { DeviceHash(of: self).text }
 }

@@ -66,7 +66,7 @@ enum InitialSeries {
         outcomes.filter { $0.route != .verify && $0.route != .forward && $0.route != .keySet }.map(\.outcome)
     ).sorted()
 
-    /// The areas of the operations listener, with the statuses of their answers.
+    /// The values of the label `area`, one for each kind of path of the operations listener, with the statuses of its answers.
     static let operations: [(area: String, status: Int)] =
         ["healthz", "metrics", "openapi"].flatMap { area in [200, 400, 405].map { (area, $0) } }
         + [200, 303, 400, 401, 403, 404, 405, 409, 412, 413, 415, 429, 500, 503].map { ("console", $0) }

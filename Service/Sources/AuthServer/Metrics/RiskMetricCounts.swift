@@ -7,7 +7,7 @@ struct RiskMetricCounts: Sendable {
     /// The devices of one app.
     struct App: Sendable {
         let id: AppID
-        /// Devices by metric.
+        /// The number of devices with each risk metric.
         let counts: [Int: Int]
         let threshold: Int?
 
@@ -30,7 +30,8 @@ struct RiskMetricCounts: Sendable {
         var name: String { upper.map { $0 == lower ? "\(lower)" : "\(lower)-\($0)" } ?? "\(lower)+" }
     }
 
-    /// The metric of a device that attests once a month is 1. Automated attestation raises it far higher.
+    /// The ranges of the risk metric by which devices are counted. The metric of a device that attests once a month is 1.
+    /// Automated attestation raises it far higher.
     static let ranges = [(0, 0), (1, 1), (2, 3), (4, 7), (8, 15), (16, 31), (32, nil)].map {
         Range(lower: $0.0, upper: $0.1)
     }

@@ -136,7 +136,7 @@ package struct ServerMetrics: Sendable {
         registry.count(Name.attestations, [("provider", Self.provider(of: request)), ("result", judgement)])
     }
 
-    /// The label `provider` of a registration: whose proofs the request has.
+    /// The label `provider` of a registration. It names the providers whose proofs the request has.
     private static func provider(of request: RegisterRequest) -> String {
         if request.proof == RegisterRequest.developmentProof { return "development" }
         return switch (request.platform, request.proof, request.keyAttestation) {
@@ -188,7 +188,8 @@ package struct ServerMetrics: Sendable {
         registry.value(Name.degraded, [("check", name)]).set(isDegraded ? 1 : 0)
     }
 
-    /// Counts each loss of the replay claims' history once, and the seconds from when the node notices it to its end.
+    /// Counts each loss of the replay claims' history once. Also counts the seconds from the time at which the node
+    /// notices the loss to the end of the loss.
     ///
     /// - Parameter end: when the current loss ends; nil: there is none.
     func historyLost(until end: UnixTime?, at now: UnixTime) {

@@ -8,7 +8,7 @@ internal import Bytes
 final class VerdictCounts: Sendable {
     /// The largest number of apps with their own series.
     static let namedApps = 200
-    /// The largest number of apps that are counted separately. The verdicts of further apps are counted as `other`.
+    /// The largest number of apps whose verdicts are totaled to find the busiest apps. Further apps never get their own series.
     private static let knownApps = 20_000
     static let other = "other"
 

@@ -3,7 +3,7 @@ enum OpenAPISchemas {
     /// All schemas except those that `OpenAPIDocument` makes from tables, as the text of one JSON object.
     static let text = "{\(deviceAPI), \(administration)}"
 
-    /// The schemas of the device API, of operation, and of values that several bodies have.
+    /// The schemas of the device API, of the health and readiness checks, and of values that several bodies have.
     private static let deviceAPI = #"""
         "AppID": {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,128}$", "description": "Must not end in _next."},
         "DeviceID": {"type": "string",

@@ -28,9 +28,10 @@ package struct PageRequest: Sendable {
     /// The largest body of any other form, in bytes. A body of this size does not use the budget of all forms, so only people
     /// with a session can exhaust it.
     package static let maximumFormOfStrangers = BodyBudget.uncounted
-    /// The request header of the pages' script when it refreshes a page by itself. Such a request does not prolong a session.
+    /// The header that the pages' script sends when it refreshes a page by itself. Such a request does not prolong a session.
     package static let refreshHeader = "X-Synheart-Refresh"
-    /// The request header of the pages' script when it checks a form that the person still fills in. Such a form changes nothing.
+    /// The header that the pages' script sends when it checks a form while the person is still filling it in. Such a
+    /// request changes nothing.
     package static let checkHeader = "X-Synheart-Check"
 
     /// `GET`, `HEAD` or `POST`. HEAD is answered as GET: the listener leaves out the body.
@@ -45,13 +46,13 @@ package struct PageRequest: Sendable {
     package var cookies: [String: [String]] = [:]
     /// `Host` as sent: one of `operations.hosts`, with its port if it has one.
     package var host: String
-    /// `Origin`; nil: absent. Several are joined, so that they equal no origin.
+    /// The value of `Origin`; nil if the header is absent. Several values are joined, so that the result matches no origin.
     package var origin: String?
-    /// `Sec-Fetch-Site`; nil: absent. Several are joined.
+    /// The value of `Sec-Fetch-Site`; nil if the header is absent. Several values are joined.
     package var fetchSite: String?
     /// Whether the browser speaks TLS: to this listener, or to a trusted proxy that reports it.
     package var isTLS = false
-    /// Whether the page's script requested the page, not the person.
+    /// Whether the page's script only checks a form. Always false unless the method is POST.
     package var isRefresh = false
     /// Whether the page's script only checks a form. False unless it is a POST.
     package var isCheck = false
@@ -121,7 +122,7 @@ package struct PageFields: Sendable, Hashable {
         return String(validating: bytes, as: UTF8.self)
     }
 
-    /// The value of a name; nil unless it is there exactly once.
+    /// The value of the field with this name; nil unless exactly one field has the name.
     package subscript(_ name: String) -> String? {
         let values = values(name)
         return values.count == 1 ? values[0] : nil

@@ -23,9 +23,9 @@ struct OperationsResponder: ListenerResponder {
     let log: RequestLog
     /// The pages below `/console`; nil: there are none.
     let pages: (any OperationsPages)?
-    /// The memory of all forms together.
+    /// The budget that bounds the memory of all forms together.
     let forms = BodyBudget(bytes: PageRequest.maximumForms * PageRequest.maximumForm)
-    /// Whether it only answers the paths for load balancers and Prometheus.
+    /// Whether this responder only answers the paths for load balancers and Prometheus.
     var answersProbesAlone = false
 
     func respond(to request: Request, over connection: ConnectionContext) async throws -> Response {

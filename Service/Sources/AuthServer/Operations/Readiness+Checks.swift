@@ -55,8 +55,10 @@ extension Readiness {
             ] + further)
     }
 
-    /// Queries each part of a store. Throws `Degraded` if only some parts work, or if a part is degraded itself. Throws the failure
-    /// of a part if none works.
+    /// Probes each part of a store, such as each of several servers. Throws `Degraded` if only some parts work, or if a
+    /// part is degraded itself. If no part works, throws the failure of one of them.
+    ///
+    /// - Parameter parts: for each part, the prefix of the values that it stores. If it is empty, the store has one part.
     static func ask(
         _ parts: [[UInt8]], _ random: any RandomSource,
         _ probe: @escaping @Sendable (any RandomSource) async throws -> Void
@@ -83,13 +85,14 @@ extension Readiness {
         }
     }
 
-    /// Judges a store that all nodes share. If only some parts are unusable, throws `Degraded` and not a failure: an unready
-    /// node would keep its clients away from the parts that work, too.
+    /// Judges a store that all nodes share. If only some of its parts, such as servers, are unusable, throws `Degraded`
+    /// and not a failure: an unready node would also keep its clients away from the parts that work.
     ///
     /// - Parameters:
     ///   - trouble: why a part cannot be used; nil: every part can.
     ///   - unusable: the share of the devices whose part cannot be used, from 0 to 1.
-    ///   - historyLost: the seconds until a request dated now can be judged in every usable part; nil: it can be judged now.
+    ///   - historyLost: the seconds until a request dated now can be judged in every usable part; nil: it can be judged
+    ///     now.
     package static func judge(
         _ trouble: StoreError?, unusable: Double, historyLost: Int64?, at now: UnixTime
     ) throws {
@@ -126,11 +129,11 @@ extension Readiness {
         }
     }
 
-    /// Makes a claim that no request makes. Fails if claims cannot be made. Degraded while lost history makes the service refuse
-    /// requests dated now.
+    /// Makes a random claim as a test. Throws `Degraded` while the service refuses requests dated now because history was
+    /// lost. Throws another error if claims cannot be made.
     ///
-    /// - Parameter futureWindow: the widest future window of the apps. After a loss, the app with this window refuses requests for
-    ///   the longest time.
+    /// - Parameter futureWindow: the widest future window of the apps. After a loss, the app with this window refuses
+    ///   requests for the longest time.
     private static func claim(
         in replay: any ReplayStore, at now: UnixTime, futureWindow: Int64, _ random: any RandomSource
     ) async throws {

@@ -17,7 +17,8 @@ package struct Readiness: Sendable {
 
     /// Thrown by a check if the service works but refuses some requests.
     ///
-    /// The node stays ready: all nodes are in the same state, so a load balancer would remove all of them.
+    /// The node stays ready. All nodes are in the same state, so if they were not ready, a load balancer would remove all
+    /// of them.
     package struct Degraded: Error, Sendable, Hashable {
         let reason: String
         /// When the state ends; nil: an operator must act.

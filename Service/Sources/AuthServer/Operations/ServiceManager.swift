@@ -4,8 +4,8 @@
     internal import NIOCore
     internal import NIOPosix
 
-    /// The service manager that started the process, such as systemd with `Type=notify`. The service reports to this manager that
-    /// it is ready, that it stops, and that it still works.
+    /// The service manager that started the process, such as systemd with `Type=notify`. The service tells the manager when
+    /// the service is ready, when it stops, and that it still works.
     ///
     /// This is the protocol of sd_notify(3) without its library: one datagram for each state.
     package struct ServiceManager: Sendable {
@@ -28,7 +28,7 @@
         /// - Parameters:
         ///   - environment: the process's variables: `NOTIFY_SOCKET`, `WATCHDOG_USEC`, `WATCHDOG_PID`.
         ///   - process: the id of this process.
-        ///   - logger: gets a line if the manager cannot be told.
+        ///   - logger: gets a warning if a message cannot be sent to the manager.
         package init(environment: [String: String], process: Int32 = getpid(), logger: Logger) {
             self.logger = logger
             let name = environment["NOTIFY_SOCKET"]

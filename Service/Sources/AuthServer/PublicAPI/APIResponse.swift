@@ -15,7 +15,7 @@ struct APIResponse: Sendable {
     /// The outcome in log and metrics: `ok`, the status of a registration, `verified`, `observed_` and a code, or an error code.
     var outcome = "ok"
 
-    /// The code of the refusal, also of an observed one.
+    /// The error code of the refusal, also of a refusal that mode `observe` only reports; nil: there is none.
     var code: ErrorCode?
 
     static func json(_ body: some WireBody, outcome: String = "ok") -> APIResponse {

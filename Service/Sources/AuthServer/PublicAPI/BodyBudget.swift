@@ -4,8 +4,8 @@ internal import Bytes
 
 /// The memory that all request bodies of a listener may use together, from their first byte until the answer.
 ///
-/// Only received bytes are counted, so announcing a large body uses nothing. The first 16 KiB of each body are not counted: the
-/// number of connections bounds them, and a flood of large bodies does not block small requests.
+/// Only received bytes are counted, so announcing a large body uses nothing. The first 16 KiB of each body are not
+/// counted, so that a flood of large bodies does not block small requests. The number of connections bounds these bytes.
 package final class BodyBudget: Sendable {
     /// The bytes of each body that are not counted. A device's own requests are usually smaller.
     static let uncounted = 16 * 1024
@@ -15,17 +15,19 @@ package final class BodyBudget: Sendable {
     /// - Parameter total: in bytes.
     package init(bytes total: Int) { state = Locked((total, 0)) }
 
-    /// Changes the budget. Current bodies keep their shares.
+    /// Changes the budget to `total` bytes. Requests keep the bytes that they already took.
     func resize(to total: Int) { state.withLock { $0.total = total } }
 
-    /// The share of one request.
+    /// The bytes of the budget that one request has taken.
     package final class Share {
         private let budget: BodyBudget
         private var bytes = 0
 
         fileprivate init(_ budget: BodyBudget) { self.budget = budget }
 
-        /// Takes the counted part of a body of this length.
+        /// Takes the counted bytes of a body of `length` bytes from the budget, except those that this share already has.
+        ///
+        /// - Throws: `SERVICE_UNAVAILABLE` if the budget has too few bytes left.
         package func cover(_ length: Int) throws(Refusal) {
             let more = length - BodyBudget.uncounted - bytes
             guard more > 0 else { return }

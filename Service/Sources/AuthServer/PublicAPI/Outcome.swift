@@ -24,7 +24,8 @@ struct Outcome {
     /// The outcome of a request with these headers, before it is judged.
     init(of headers: HeaderFields) { self.headers = headers }
 
-    /// Whether the request has the development header. The headers that a gateway forwards belong to a request to another service.
+    /// Whether a request to this service has the development header. False for forward authentication, because the headers
+    /// that a gateway forwards belong to a request to another service.
     var hasDevelopmentHeader: Bool { route != .forward && headers.contains(HeaderName.developmentMode) }
 
     /// Whether this is a verdict on a request that another service received. An error in the caller's own request, such as a wrong
@@ -53,12 +54,12 @@ struct Outcome {
 
     /// How the verdict history counts the request; nil: it is neither a judged request nor a registration.
     ///
-    /// Platform, scheme and version are those of the device whose signature verified. Without a verified signature, they could be
-    /// forged. Only a registration names its platform itself. Its version is that of its verified evidence.
+    /// Platform, scheme and version are those of the device whose signature verified. Without a verified signature, they
+    /// could be forged. Only a registration names its platform itself. Its version is that of its verified evidence.
     ///
     /// - Parameters:
     ///   - answer: the answer to the request.
-    ///   - isKnown: whether an app that a registration names exists.
+    ///   - isKnown: returns whether an app exists. A registration for an app that does not exist is counted without an app.
     func counted(_ answer: APIResponse, isKnown: (AppID) -> Bool) -> CountedVerdict? {
         if let registration {
             let app = isKnown(registration.appID) ? registration.appID : nil

@@ -96,7 +96,7 @@ extension Request {
         return bytes
     }
 
-    /// Refuses a body that is not declared as plain JSON.
+    /// Refuses a body unless its headers declare uncompressed JSON.
     func requireJSON() throws(Refusal) {
         let json = "application/json"
         let types = headers[values: .contentType]

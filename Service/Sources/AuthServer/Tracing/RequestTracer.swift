@@ -41,8 +41,8 @@ package struct RequestTracer: Tracer {
         if let parent {
             return parent.isSampled ? TraceContext(parent.traceID, spanID: number(), isSampled: true) : nil
         }
-        // The lower half of the trace id decides, as with TraceIdRatioBased of OpenTelemetry's SDKs. For a request that is not
-        // recorded, this is the only work.
+        // The lower half of the trace id decides, as with TraceIdRatioBased of OpenTelemetry's SDKs. If the request is not
+        // recorded, only this half is generated.
         guard share > 0 else { return nil }
         let low = number()
         guard share >= 1 || Double(low >> 11) < share * Double(1 << 53) else { return nil }
@@ -65,7 +65,8 @@ package struct RequestTracer: Tracer {
         context.place = place
     }
 
-    /// Writes the header `traceparent`. The vendors' `tracestate` is not passed on: it is not for Apple and Google.
+    /// Writes the header `traceparent`. The requests go to Apple and Google, so the data of tracing vendors in `tracestate`
+    /// is not passed on.
     package func inject<Carrier, Inject: Injector>(
         _ context: InstrumentationContext, into carrier: inout Carrier, using injector: Inject
     ) where Inject.Carrier == Carrier {

@@ -22,9 +22,9 @@ public struct AndroidApp: Sendable, Hashable {
 
     /// Which of Google's two proofs a registration needs.
     public enum Proof: String, Sendable, Hashable, CaseIterable {
-        /// A Play Integrity token. A key attestation that is sent too must verify.
+        /// A Play Integrity token. If a key attestation is sent too, it must also verify.
         case playIntegrity = "play_integrity"
-        /// A key attestation. A Play Integrity token that is sent too must verify.
+        /// A key attestation. If a Play Integrity token is sent too, it must also verify.
         case keyAttestation = "key_attestation"
         /// Both proofs.
         case both
@@ -56,8 +56,8 @@ public struct PlayIntegritySettings: Sendable, Hashable {
     public var keys: [ResponseKeys] = []
     /// The service account's JSON, for Google's own decoding; nil: Google is not asked.
     public var serviceAccount: Secret?
-    /// The requirements for a verdict. Certificate digests and version code are members of the app and not used here: without
-    /// them this policy accepts no app.
+    /// The requirements for a verdict. The app's certificate digests and version code are not in this policy, so it accepts
+    /// no app. `AndroidApp.integrityPolicy` adds them.
     public var policy = PlayIntegrityPolicy(certificateDigests: [])
 
     /// A pair of response encryption keys, as Play Console issues them.
@@ -71,8 +71,8 @@ public struct PlayIntegritySettings: Sendable, Hashable {
 
 /// The requirements for a key attestation, and where revoked keys are listed: the `key_attestation` object.
 public struct KeyAttestationSettings: Sendable, Hashable {
-    /// The requirements for the attestation. Packages and certificate digests are members of the app and not used here: without
-    /// them this policy accepts no app.
+    /// The requirements for the attestation. The app's packages and certificate digests are not in this policy, so it
+    /// accepts no app. `AndroidApp.keyAttestationPolicy` adds them.
     public var policy = KeyAttestationPolicy(packages: [], certificateDigests: [])
     /// A URL or a file of revoked serials; `none` or nil: chains are judged without a list.
     public var statusList: String?

@@ -87,7 +87,7 @@ extension AppRecord {
 }
 
 extension StoredApp {
-    /// The removal of this app. Each of these credentials that lists the app loses it, or is revoked if it lists no other app.
+    /// The change that removes this app. Each of `credentials` that lists the app stops listing it, or is revoked if it lists no other app.
     func removing(losing credentials: [Credential], at now: UnixTime, by actor: String) -> AppChange {
         AppChange(
             removing: self, changing: credentials.compactMap { $0.applying(.lose(appID), at: now, by: actor) },

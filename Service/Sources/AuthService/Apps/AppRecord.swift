@@ -110,8 +110,8 @@ public struct KeyPolicy: Sendable, Hashable {
     public var rebindOnRotation = false
     /// Whether a registration and a rotation need a signature by the new key.
     public var keyProof: KeyProofPolicy = .optional
-    /// Demands after compromises: which keys must be replaced, and by when. Each demand applies independently, so that a later
-    /// one does not revive the keys that an earlier one ended.
+    /// Demands after compromises: which keys must be replaced, and by when. Each demand applies independently: adding a later
+    /// demand does not make keys valid again that an earlier demand made invalid.
     public var compromises: [Compromise] = []
     static let maximumCompromises = 16
 
@@ -124,9 +124,10 @@ public struct KeyPolicy: Sendable, Hashable {
         public internal(set) var rotateBy: UnixTime
     }
 
-    /// Whether the new key must sign for itself. A proof that is sent is always verified.
+    /// Whether a registration or a rotation needs a key proof: a signature by the new key. A proof that is sent is always verified.
     public enum KeyProofPolicy: String, Sendable, Hashable, CaseIterable {
-        /// The proof may be missing, except from a development registration and a rebind. The default.
+        /// The proof may be missing, except in a development registration and in a rebind, in which a new App Attest key replaces
+        /// the stored one. The default.
         case optional
         /// A request without the proof is refused with `INVALID_ATTESTATION`.
         case required

@@ -172,8 +172,8 @@ public final class AppRegistry: Sendable {
     private static let fixedChannel = ContractError(
         "build_channel cannot change once the app has devices", code: .conflict)
 
-    /// Makes the devices that were admitted under observation pending. It works in steps, so that each write ends well within its
-    /// deadline. A device that it misses is still refused (`DeviceRecord.status(under:)`).
+    /// Sets the devices that were admitted under observation to pending, in steps, so that each write ends well within its
+    /// deadline. A device that this method misses is still refused (`DeviceRecord.status(under:)`).
     private func makeObservedPending(of record: AppRecord, actor: String) async throws(StoreError) {
         while true {
             let observed = try await devices.observedDevices(of: record.appID, limit: Self.pendingStep)

@@ -53,15 +53,15 @@ extension SignaturePolicy {
             futureWindowSeconds < before.futureWindowSeconds
             // For some seconds, another node still judges by the previous record.
             ? now + before.futureWindowSeconds + ClaimHistory.clockTolerance : nil
-        // Keep a date until no copy of such a request is fresh any more.
+        // Keep a date as long as a copy of a request with this date may still be fresh.
         return [narrowed, stored.form?.widerUntil].compactMap(\.self).filter { $0 + ReplayClaim.life >= now }.max()
     }
 }
 
 extension ProvisionedApp {
-    /// The future window for the claim of a request of this date, in seconds.
+    /// The future window for the replay claim of a request with this date, in seconds.
     ///
-    /// A request dated up to `widerUntil` may have been accepted under a wider window, so it gets the largest one.
+    /// A request dated up to `widerUntil` may have been accepted under a wider window, so its claim gets the maximum.
     func claimWindow(at timestamp: UnixTime) -> Int64 {
         if let widerUntil, timestamp <= widerUntil { return SignaturePolicy.maximumFutureWindow }
         return record.signature.futureWindowSeconds

@@ -110,8 +110,8 @@ package struct WhatIf: Sendable {
     }
 
     func refused(_ stage: Stage, _ reason: Reason, _ code: ErrorCode) -> Finding {
-        // Mode observe lets a request to another service pass that would be refused, unless the app is disabled. It lets no
-        // registration with an invalid proof pass.
+        // In mode `observe`, a request to another service passes although it would be refused, unless the app is disabled.
+        // A registration with an invalid proof does not pass.
         let isObserved = stage == .request && record.mode == .observe && reason != .disabled
         return Finding(stage: stage, outcome: isObserved ? .observed : .refused, reason: reason, code: code)
     }

@@ -175,9 +175,9 @@ public struct AuditArchiveFolder: Sendable {
 }
 
 extension StoredAuditEntry {
-    /// Reads an event of a line. Nil unless the line has exactly the members of an event.
+    /// Reads an event from the JSON object of a line. Nil unless the object has exactly the members of an event.
     fileprivate init?(_ object: JSONObject) {
-        // Nil: the member is absent or of another type. `.some(nil)`: the member is null.
+        // The text of a member. Nil if the member is absent or of another type; `.some(nil)` if the member is null.
         func optional(_ name: String) -> String?? {
             guard let value = object[name] else { return nil }
             if value.isNull { return .some(nil) }

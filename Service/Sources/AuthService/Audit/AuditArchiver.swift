@@ -88,8 +88,8 @@ public struct AuditArchiver: Sendable {
         while entries.count < AuditArchiveFolder.maximumEvents, bytes < AuditArchiveFolder.maximumBytes {
             // The last event of a page is not used yet: it may be the log's last one, which stays in the log.
             let page = try await store.auditEntries(after: link.sequence, limit: Self.page)
-            // If a wrong clock dated an event ahead, use the time of the next event for it. Otherwise it would stay in the log,
-            // and so would the events after it.
+            // If a wrong clock dated an event ahead, use the time of the next event for it. Otherwise the event and all events after
+            // it would stay in the log.
             var (next, now) = (Int64.max, clock.now.seconds)
             let times = page.reversed().map { stored in
                 next = stored.entry.at > now ? min(next, stored.entry.at) : stored.entry.at

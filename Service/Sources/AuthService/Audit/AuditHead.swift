@@ -22,7 +22,7 @@ public struct AuditHead: Sendable, Hashable, CustomStringConvertible {
     public let at: UnixTime
     /// The last event's hash, 32 bytes; `AuditChain.origin` for an empty log.
     public let hash: [UInt8]
-    /// The Ed25519 signature over the text before it, 64 bytes.
+    /// The Ed25519 signature over the rest of the head's text, 64 bytes.
     public let signature: [UInt8]
 
     init(_ kind: Kind = .log, sequence: Int64, at: UnixTime, hash: [UInt8], signature: [UInt8]) {

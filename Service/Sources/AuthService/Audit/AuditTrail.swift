@@ -33,7 +33,7 @@ public struct AuditTrail: Sendable {
         try head(of: try await log.link(at: nil))
     }
 
-    /// The signed head of a log that ends with this link; nil: an empty log.
+    /// The signed head of a log that ends with `link`, or of an empty log if `link` is nil.
     package func head(of link: AuditLink?) throws -> AuditHead {
         try sign(.log, link ?? AuditLink(sequence: 0, hash: AuditChain.origin))
     }

@@ -22,7 +22,7 @@ package struct BackupSummary: Sendable, Hashable {
     package let contents: BackupContents
     /// The number of rows of each table.
     package let rows: [StoredTable: Int]
-    /// The check values of the service keys that are needed to open its secrets.
+    /// The check values of the service keys that are needed to open the secrets in the backup.
     package let keyChecks: [ServiceKeyCheck]
 }
 
@@ -77,7 +77,7 @@ struct BackupLineReader {
 }
 
 extension StoredTable.Cell {
-    /// The value in a line: bytes in base64.
+    /// The cell's value in a line of the backup. Bytes are encoded in base64.
     var backupValue: JSONValue {
         switch self {
         case .null: .null

@@ -9,26 +9,27 @@ extension ReplayClaim {
 
 /// The past of a replay store: the request times whose claims it may lack, its purges, and the readings of its clock.
 ///
-/// A value type with the rules of the protocol's *Loss of history*. A store adds its purges, its clock readings and its losses.
-/// Before a store looks for a claim, it calls `refusal`: a request that is dated in a loss is refused, because its claims may
-/// have been taken.
+/// A value type with the rules of the protocol's *Loss of history*. A store adds its purges, its clock readings and its
+/// losses. Before a store looks for a claim, it calls `refusal`. A request that is dated in a loss is refused, because
+/// its claims may have been made and then lost.
 public struct ClaimHistory: Sendable, Hashable {
-    /// Seconds for which a node may make claims after it began to read which store keeps them. So a store that was replaced gets
-    /// no claim later than this.
+    /// A node may make claims for this many seconds after it began to read which store keeps the claims. So a store that was
+    /// replaced gets no claims after this time.
     public static let lease: Int64 = 5
     /// The largest difference between the clocks of a node and its store, in seconds. Beyond it, the node makes no claims.
     public static let clockTolerance: Int64 = 30
     /// The largest difference between the clocks of two nodes, in seconds: one is ahead of the store, the other behind.
     package static let nodesApart = 2 * clockTolerance
-    /// The smallest future window that a loss covers, in seconds. It need not cover claims that are dated further ahead if the store
-    /// writes these to disk before it answers (`mustBeDurable`).
+    /// The smallest future window that a loss covers, in seconds. A loss need not cover claims that are dated further ahead,
+    /// if the store writes such claims to disk before it answers (`mustBeDurable`).
     package static let leastWindow: Int64 = 5
-    /// One second less than `leastWindow`, because a loss of power may also lose the record of the clock's last second.
+    /// A claim dated more than this many seconds ahead must be on the disk before the store answers. One second less than
+    /// `leastWindow`, because a loss of power may also lose the record of the clock's last second.
     private static let durableAhead = leastWindow - 1
 
     /// The request times whose claims may be lost.
     package private(set) var loss = HistoryLoss()
-    /// The request times to refuse in addition if the claims are lost later: those around wrong readings.
+    /// The request times around wrong clock readings. If the claims are lost later, these times are refused too.
     private var lossOfClaims = HistoryLoss()
     /// The readings of the clock.
     package private(set) var clock = ClockHistory()
@@ -102,11 +103,11 @@ public struct ClaimHistory: Sendable, Hashable {
         refusePurgedDates()
     }
 
-    /// Refuses the dates of purged claims that were made while the clock was wrong. The clock may fall behind `purgedTo` again
-    /// after the store deleted the record of these readings together with the claims.
+    /// Refuses the dates of purged claims that were made while the clock was wrong. This happens in advance: the store
+    /// deletes the record of these readings together with the claims, and the clock may fall behind `purgedTo` again later.
     private mutating func refusePurgedDates() { loss.add(lossOfClaims, purgedTo: purgedTo) }
 
-    /// Records that every claim made until a clock reading is lost.
+    /// Records the loss of every claim that was made up to this reading of the clock.
     public mutating func loseAll(around reading: UnixTime) {
         lose(around: [reading.seconds], isWhole: false)
         // Expired claims are lost too. If the clock steps back, their requests must still be refused as expired.
@@ -133,7 +134,8 @@ public struct ClaimHistory: Sendable, Hashable {
         loss.add(from: first, to: last, isOpen: isOpen)
     }
 
-    /// Sets `purgedTo` and `restoredAt` to recorded values. A store lowers `purgedTo` when the clock falls back, so this may too.
+    /// Sets `purgedTo` and `restoredAt` to recorded values. A store lowers `purgedTo` when the clock falls back, so the
+    /// recorded value may be lower than the current one.
     package mutating func recall(purgedTo expiry: Int64, restoredAt: Int64? = nil) {
         (purgedTo, self.restoredAt) = (expiry, restoredAt)
     }
@@ -200,8 +202,8 @@ public struct ClaimHistory: Sendable, Hashable {
     }
 
     /// Adds the loss of a restore around a reading to which the clock stepped soon after the restore. The clock may have been
-    /// behind when the loss was found, so that requests up to this reading were accepted before. Once `longestLife` has passed
-    /// since the restore, none of those requests is fresh, and no loss is added.
+    /// behind when the loss was found. Then requests dated up to this reading may have been accepted before the restore.
+    /// Once `longestLife` has passed since the restore, none of those requests is fresh, and no loss is added.
     ///
     /// - Parameters:
     ///   - last: the last reading before the step.
@@ -224,7 +226,8 @@ public struct ClaimHistory: Sendable, Hashable {
     /// Continues after a reboot, with another monotonic clock.
     package mutating func restart(monotonic: Int64) { clock.restart(monotonic: monotonic) }
 
-    /// Continues from a recorded summary of the clock. Readings that it lacks were found to be wrong before it was recorded.
+    /// Continues from a recorded summary of the clock. Readings that the summary lacks were found to be wrong before the
+    /// summary was recorded.
     package mutating func resume(_ clock: ClockHistory) {
         let wrong = self.clock.readings(missingIn: clock)
         lossOfClaims.add(around: .init(stretches: wrong, lastRight: nil), isWhole: false)

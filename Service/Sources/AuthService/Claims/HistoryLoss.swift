@@ -52,7 +52,7 @@ package struct HistoryLoss: Sendable, Hashable {
         }
     }
 
-    /// The interval of dates around readings of the clock. It begins a claim's life before the first reading.
+    /// The interval of dates around readings of the clock. It begins `ReplayClaim.life` seconds before the first reading.
     ///
     /// - Parameters:
     ///   - readings: the first and the last reading.
@@ -182,7 +182,7 @@ package struct HistoryLoss: Sendable, Hashable {
         return (refused, lookedUp)
     }
 
-    /// Joins the intervals of another loss.
+    /// Adds the intervals of another loss, and does not limit their number to `maximum`.
     package mutating func join(_ other: HistoryLoss) {
         for interval in other.intervals { join(interval) }
     }

@@ -34,8 +34,8 @@ package import AuthContract
 /// 1. The reading of a claim is bound to the claim's route: the node took it before it asked the masters which server has the
 ///    part (`RoutingTable.route`). So it took the reading before a majority named that server.
 /// 2. A node takes M in a round that asked the masters after the epoch existed: the node found the epoch in an earlier round. The
-///    round that begins the epoch is not enough. Its node may have been paused since a majority named the server an earlier
-///    time, and a promoted replica takes scripts before the masters name it.
+///    round that begins the epoch is not enough: its node may have been paused since an earlier time at which a
+///    majority named this server, and a promoted replica accepts scripts before the masters name it.
 /// 3. Two majorities share a master. That master named the earlier server before the new one, and does not name the earlier
 ///    server again. If the server is the same, the new epoch replaced the earlier epoch in it, and claims of the earlier epoch
 ///    were made earlier. In both cases M is taken later: `unclaimed_end_of_part` takes M from the row that it locks. So each
@@ -81,9 +81,9 @@ package import AuthContract
 /// after the first node read the id under a server start that the row does not record. When they are over, every second claim
 /// that was made before the start is dated in the past.
 ///
-/// A database that gets its name back breaks both steps without a start of the server. Each node knows the number of its last reading of
-/// the row. If PostgreSQL has a lower one, it gives no unclaimed end, and the node names a new id and makes PostgreSQL record a loss
-/// of its own.
+/// An older copy of the database that is renamed to the database's name breaks steps 2 and 4 without a start of the
+/// server. Each node numbers its readings of the row. If PostgreSQL has a lower number than the node's last reading,
+/// PostgreSQL gives no unclaimed end. The node then names a new id, and makes PostgreSQL record a loss of its own.
 ///
 /// An operator can put a promoted replica aside and go back to the old primary. The old primary lacks the second claims that the
 /// replica got, which breaks step 4 too. The operator must name the same store again (`keeper set`), and then there is no unclaimed

@@ -4,17 +4,17 @@ internal import StrictJSON
 
 /// People who sign in to the console with a credential of the admin API.
 extension AuthService {
-    /// The credential with this text. The audit log then records that a person signed in.
+    /// Signs a person in: returns the credential with this text, and records the sign-in in the audit log.
     ///
-    /// Attempts are limited like those of the admin API. One credential can sign in 10 times a minute, because each sign-in is an
-    /// event of the audit log, whose archives are never deleted. Of the attempts that are refused with `UNAUTHORIZED` or `FORBIDDEN`, one a
-    /// minute is recorded too.
+    /// Attempts are limited like those of the admin API. One credential can sign in 10 times a minute, because each sign-in
+    /// is an event of the audit log, whose archives are never deleted. Attempts that are refused with `UNAUTHORIZED` or
+    /// `FORBIDDEN` are recorded too, at most one a minute.
     ///
     /// - Parameters:
     ///   - text: the text that the person typed.
     ///   - address: the address for which failed attempts are counted.
-    /// - Throws: `UNAUTHORIZED`, `RATE_LIMITED`, `FORBIDDEN` for a credential of role `service`, and `SERVICE_UNAVAILABLE` if the
-    ///   event cannot be written. In that case the person is not signed in.
+    /// - Throws: `UNAUTHORIZED`, `RATE_LIMITED`, `FORBIDDEN` for a credential of role `service`, and `SERVICE_UNAVAILABLE` if
+    ///   the event cannot be written. In that case the person is not signed in.
     package func signIn(_ text: String, from address: ClientAddress) async throws(Refusal) -> Credential {
         let credential: Credential
         do throws(Refusal) {

@@ -52,7 +52,7 @@ extension Credential {
         return (credential, AuditEvent(.credentialCreated, at: now, actor: actor, detail: detail))
     }
 
-    /// The change that a command makes; nil: the credential is already as the command wants it.
+    /// The change that a command makes; nil: the command does not change this credential.
     func applying(_ command: CredentialCommand, at now: UnixTime, by actor: String) -> CredentialChange? {
         var after = self
         switch command {

@@ -160,7 +160,8 @@ public struct CredentialRules: Sendable {
         return text[scheme.endIndex...].dropFirst()
     }
 
-    /// The parts of `sya_ID_SECRET`. Nil if the id is not printable ASCII: PostgreSQL cannot store every character, such as U+0000.
+    /// The parts of `sya_ID_SECRET`; nil for any other text. Also nil if the id is not printable ASCII, because
+    /// PostgreSQL cannot store every character, such as U+0000.
     private static func parts(of token: ArraySlice<UInt8>) -> (id: String, secret: ArraySlice<UInt8>)? {
         guard token.starts(with: prefix.utf8) else { return nil }
         let parts = token.dropFirst(prefix.utf8.count)

@@ -111,10 +111,10 @@ public struct DeviceAdministration: Sendable {
         let outcome = try await changes.apply(
             command, to: id, of: app, by: actor, ifVersion: version, isDryRun: isDryRun)
         guard case .done(let device, let isChanged)? = outcome else {
-            // Only the hint has the id: the operator already knows it, and the reason goes to the log, which has no device ids.
+            // Name the id only in the hint: the operator already knows it. The reason is logged, and the log has no device ids.
             throw Refusal(.notFound, "no such device", hint: "\(app.appID) has no device \(id)")
         }
-        // If the proof is not erased here, the next round over the pending proofs erases it.
+        // If this erasure fails, the background work over the pending proofs erases the proof later.
         if !isDryRun, device.assurance == .approvedUnproven { try? await proofs?.erasePendingProof(of: id) }
         return Decided(device: device, isChanged: isChanged)
     }

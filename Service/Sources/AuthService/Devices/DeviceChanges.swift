@@ -56,7 +56,8 @@ struct DeviceChanges: Sendable {
 }
 
 extension Refusal {
-    /// A command that does not apply. The operator gets the reason, but a device's request only gets the code.
+    /// The refusal for a command that does not apply. Only operators' commands are refused with `CONFLICT`, so the hint
+    /// of that refusal has the reason. A device's request only gets the code.
     convenience init(_ conflict: DeviceConflict) {
         self.init(
             conflict.code, conflict.description, hint: conflict.code == .conflict ? conflict.description : nil)

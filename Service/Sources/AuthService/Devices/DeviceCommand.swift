@@ -4,12 +4,13 @@ internal import AuthContract
 enum DeviceCommand: Sendable {
     /// The device replaces its key.
     case rotate(KeyRotation)
-    /// The device repeats its last rotation, which was to this key, with reason `compromise`: the previous key is no longer accepted.
+    /// The device repeats its last rotation (to this key) with reason `compromise`. This ends the overlap, so the
+    /// previous key is no longer accepted.
     case endOverlap(of: DevicePublicKey)
     /// The device ends its identity by a request that this key signed.
     case deregister(signedBy: DevicePublicKey)
-    /// A new proof of this key verified, and is combined with the known assurance. `wasSeen` says whether this node's
-    /// `LastSeenBuffer` may still have the time of a verified request of the device.
+    /// A new proof of this key verified. The decision combines it with the stored assurance. `wasSeen` says whether this
+    /// node's `LastSeenBuffer` may still have the time of a verified request of the device.
     case proveAgain(VerifiedEvidence, of: DevicePublicKey, wasSeen: Bool)
     /// The device's pending proof verified.
     case settleProof(VerifiedEvidence)

@@ -20,8 +20,8 @@ package enum DeviceDecision: Sendable, Hashable {
         }
     }
 
-    /// Whether the status is the one that an approval or a rejection gives a pending device. The other decisions need no such
-    /// check: they do not conflict if the device is already as decided.
+    /// Whether this decision is an approval or a rejection, and a device with this status already has its result. The
+    /// other decisions need no such check, because they do not conflict if the device is already as decided.
     fileprivate func isMet(by status: DeviceStatus) -> Bool {
         switch self {
         case .approve: status == .registered
@@ -54,14 +54,14 @@ extension DeviceAdministration {
         try await decide(decision.command, id, of: app, ifVersion: version, actor: actor)
     }
 
-    /// Decides about one device of many. Unlike a decision about one device, an approval of a registered device and a rejection
-    /// of a rejected device succeed, so that the decision can be repeated.
+    /// Decides about one device of many. Unlike a decision about one device, an approval of a registered device and a
+    /// rejection of a rejected device succeed, so that the decision can be repeated.
     ///
     /// - Parameters:
     ///   - decision: the decision.
     ///   - id: the device.
     ///   - app: the record of its app.
-    ///   - version: the version of the device that the operator saw; nil: any. A decision that changes nothing does not need it.
+    ///   - version: the version of the device that the operator saw; nil: any. Ignored if the decision changes nothing.
     ///   - isDryRun: whether to save nothing.
     ///   - actor: the actor in the audit log.
     /// - Throws: `NOT_FOUND`, `CONFLICT`, and `PRECONDITION_FAILED` if the device has another version.

@@ -38,8 +38,10 @@ final class DeviceDirectory: Sendable {
         }
     }
 
-    /// The current row of a device whose request was judged with `row`. Returns the cached row if the store says that no other
-    /// process rotated the key, because this process forgets each row that it changes.
+    /// The current row of a device whose request was judged with `row`.
+    ///
+    /// Returns the cached row if the store says that no other process rotated the key. Changes by this process cannot
+    /// make the cached row outdated, because this process removes each row that it changes from the cache.
     func current(_ row: DeviceRow) async throws(Refusal) -> DeviceRow? {
         let id = row.device.deviceID
         if let cached = cache.value(id) {

@@ -26,8 +26,8 @@ public struct DeviceForgetting: Sendable {
 
     /// Forgets ended devices every hour, until the task is cancelled.
     ///
-    /// They must have ended long ago by the clock of this round and of the previous one. So a clock that is briefly ahead forgets
-    /// nothing.
+    /// Their age is computed from the earlier of two clock readings: the current one and that of an hour ago. So a clock
+    /// that is briefly ahead forgets nothing.
     public func run() async {
         var previous: UnixTime?
         repeat {

@@ -153,7 +153,8 @@ extension DeviceRecord {
         return (.keyRotated, detail)
     }
 
-    /// Throws if a rotation may not bring a new App Attest key. A thief of the signing key could attest with another phone.
+    /// Throws if a rotation may not bring a new App Attest key. Otherwise a thief of a compromised signing key could
+    /// attest with another phone.
     func requireMayRebind(
         _ reason: RotationReason, under keys: KeyPolicy, at now: UnixTime
     ) throws(DeviceConflict) {
@@ -174,7 +175,7 @@ extension DeviceRecord {
         case refused
     }
 
-    /// Combines a proof with the known assurance, so that a weaker proof never replaces a stronger one.
+    /// Combines a proof with the stored assurance, so that a weaker proof never replaces a stronger one.
     private mutating func join(
         _ evidence: VerifiedEvidence, under keys: KeyPolicy, wasSeen: Bool, at now: UnixTime
     ) -> (AuditEvent.Code, JSONObject)? {
@@ -196,13 +197,14 @@ extension DeviceRecord {
 
     /// Decides whether the holder of the request key may present another App Attest key.
     ///
-    /// Assertions exist because the request key alone is not enough: it may be in software, or stolen. So a registration must not
-    /// allow a change that `rebind_on_rotation: false` and a compromise demand forbid on rotate-key. Otherwise a thief could
-    /// register the stolen key again with another phone, and that phone's assertions would be accepted.
+    /// Assertions exist because the request key alone is not enough: it may be in software, or stolen. So a registration
+    /// must not allow a change that `rebind_on_rotation: false` and a compromise demand forbid on rotate-key. Otherwise a
+    /// thief could register the stolen key again with another phone, and that phone's assertions would be accepted.
     ///
-    /// A client that did not receive the answer to its registration also registers again with another App Attest key, because a
-    /// key is attested only once. It does not know its device id, so no request of this device has verified. Only such a row may
-    /// change its App Attest key without the policy's permission, and only for `lostAnswerLife`. No request has used its identity yet.
+    /// A client that did not receive the answer to its registration also registers again with another App Attest key,
+    /// because a key is attested only once. That client does not know its device id, so no request of the device has
+    /// verified. Only a device without a verified request may change its App Attest key without the policy's permission,
+    /// and only for `lostAnswerLife`.
     private func move(
         to attested: AppAttestKeyState?, under keys: KeyPolicy, wasSeen: Bool, at now: UnixTime
     ) -> Move {

@@ -6,7 +6,7 @@ public struct DeviceRecord: Sendable, Hashable {
     public let appID: AppID
     /// The id that the service issued.
     public let deviceID: DeviceID
-    /// The platform of the device. It never changes.
+    /// The stored status. `status(under:)` is the effective one.
     public let platform: Platform
     /// The stored state. `status(under:)` is the one that applies.
     public var status: DeviceStatus
@@ -37,8 +37,8 @@ public struct DeviceRecord: Sendable, Hashable {
     public var admittedUnderObservation: Bool
     /// The id that the client chose. It is displayed, but never trusted.
     public let localID: String?
-    /// The number of decisions (`DeviceChange`) that were saved. A decision is saved only if this is still the version that it was
-    /// made from.
+    /// The number of decisions (`DeviceChange`) that were saved. A new decision is saved only if the stored version is
+    /// still that of the record from which the decision was made.
     public var version: Int64
 
     /// Memberwise initializer.
@@ -70,8 +70,8 @@ public struct DeviceRecord: Sendable, Hashable {
         self.version = version
     }
 
-    /// The effective status. A device that was admitted under observation is pending as soon as the app enforces, even if its row
-    /// is unchanged: a registration may run while the mode is switched.
+    /// The effective status. A device that was admitted under observation is pending as soon as the app enforces. Its
+    /// stored status may still be `registered`, because a registration may run while the mode is switched.
     public func status(under mode: AppRecord.Mode) -> DeviceStatus {
         status == .registered && admittedUnderObservation && mode == .enforce ? .pending : status
     }

@@ -1,6 +1,6 @@
 public import AuthContract
 
-/// The members by which a verdict is counted.
+/// The members of a verdict that the history keeps. Equal values are counted together.
 public struct CountedVerdict: Sendable, Hashable {
     /// The kind of judged event.
     public enum Kind: String, Sendable, Hashable, CaseIterable {

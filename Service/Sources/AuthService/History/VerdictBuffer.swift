@@ -48,7 +48,8 @@ final class VerdictBuffer: Sendable {
         }
     }
 
-    /// Removes the oldest minute, and returns its counts, within `VerdictBounds`. Nil if there is no such minute.
+    /// Removes the oldest minute, and returns its counts, within `VerdictBounds`. Nil if no minute is left, or if the
+    /// oldest one has not ended by `end`.
     ///
     /// - Parameter end: the time by which the minute must have ended; nil: it need not have ended.
     func takeOldest(endedBy end: UnixTime?) -> (minute: UnixTime, counts: [CountedVerdict: Int64])? {

@@ -2,12 +2,14 @@ internal import AuthContract
 internal import Bytes
 internal import Logging
 
-/// The verdicts of the last 90 days: counted in memory, written to the store minute by minute, and read from the store.
+/// The verdicts of the last 90 days: counted in memory, written to the store minute by minute, and read from the
+/// store.
 ///
-/// The store adds each count to one slot of each of ``steps``. So a query about a long time reads few slots.
+/// For each of ``steps``, the store divides time into slots of that length. It adds each count to one slot of each
+/// step, so a query about a long time reads few slots.
 ///
-/// No request waits for the store. If it fails, the counts stay in memory and are written later. A batch is added once, even if
-/// an earlier attempt added it and then failed.
+/// No request waits for the store. If a write fails, the counts stay in memory and are written later. The store adds
+/// a batch only once, even if an earlier attempt added the batch and then failed.
 public final class VerdictHistory: Sendable {
     /// Seconds of a minute, the finest step.
     public static let minute: Int64 = 60
@@ -73,7 +75,7 @@ public final class VerdictHistory: Sendable {
         }
     }
 
-    /// Removes slots that are old enough, in short transactions.
+    /// Removes the slots that ended more than ``minutesKept`` or ``hoursKept`` ago, in short transactions.
     public func expire() async {
         guard let store else { return }
         while !Task.isCancelled,

@@ -1,17 +1,18 @@
 internal import AuthContract
 internal import Bytes
 
-/// The ids of devices that are not deregistered, known to this node without reading the store. Requests with these ids are judged
-/// even if their address sent too many unknown ids.
+/// The ids of devices that are not deregistered, kept in this node's memory. Requests with these ids are judged even
+/// if their address sent too many unknown ids.
 ///
-/// All ids are read first. After that the audit log has the ids that any node added: each registration and its event are one
-/// transaction, and the events are numbered without gaps. Until all ids are read, no id is refused. If this node could not read
-/// the log for `maximumAge`, it looks up unknown ids in the store, at a bounded rate, so that they do not keep the store overloaded.
+/// This node first reads all ids from the store. After that it follows the audit log, which has the ids that any node
+/// adds: each registration and its event are one transaction, and the events are numbered without gaps. Until all ids
+/// are read, no id is refused. If this node could not read the log for `maximumAge`, it looks up unknown ids in the
+/// store, at a bounded rate, so that these reads do not keep the store overloaded.
 final class KnownDevices: Sendable {
     private struct State: Sendable {
         /// The known ids; nil until the first read of all ids begins.
         var ids: KnownIDs?
-        /// An event of the log: once all ids were read, `ids` has the devices of all events up to it. Nil: the log was empty.
+        /// The event of the log up to which `ids` has every added device, once all ids were read. Nil: the log was empty.
         var last: AuditLink?
         /// The last device of the last page read; nil: no page was read, or the last one was empty.
         var after: DeviceQuery.PageToken?
@@ -52,8 +53,8 @@ final class KnownDevices: Sendable {
         (self.devices, self.audit, self.clock) = (devices, audit, clock)
     }
 
-    /// Whether the store may be read for this id. False if the known ids do not include it and are at most `maximumAge` seconds old.
-    /// If they are older, only a limited number of unknown ids may be read in a second. Beyond it, this is false too.
+    /// Whether the store may be read for this id. False if the known ids do not include it and are at most `maximumAge` seconds old. If
+    /// they are older, only a limited number of unknown ids may be read in a second; false for the ids beyond that number.
     func mayExist(_ id: DeviceID) -> Bool {
         let now = clock.now
         let isCurrent: Bool? = state.withLock { state in
@@ -67,7 +68,8 @@ final class KnownDevices: Sendable {
     /// Adds the id of a device that this node or another one registered.
     func insert(_ id: DeviceID) { state.withLock { $0.ids?.insert(id) } }
 
-    /// Reads all ids, unless that is done, and then the new events of the log. If a store fails, the next call continues.
+    /// Reads all ids if this was not done yet, and then the new events of the log. If a store fails, the next call
+    /// continues.
     ///
     /// - Returns: the time until the next call is due.
     @discardableResult
@@ -89,7 +91,7 @@ final class KnownDevices: Sendable {
         }
     }
 
-    /// Reads all ids, unless that is done. If the store fails, the next call continues after the last page.
+    /// Reads all ids if this was not done yet. If the store fails, the next call continues after the last page.
     private func readAll() async throws(StoreError) {
         if state.withLock({ $0.ids == nil }) {
             // Read the link first, so that a device that registers meanwhile is found in the log.
@@ -99,7 +101,7 @@ final class KnownDevices: Sendable {
         while let place = state.withLock({ $0.place }) {
             let page = try await devices.knownIDs(after: place.after, limit: Self.page)
             state.withLock { state in
-                // If the place differs, another call read the page, or began again.
+                // If the place differs, another call has read this page, or has restarted the read of all ids.
                 guard state.place == place else { return }
                 for device in page { state.ids?.insert(device.deviceID) }
                 (state.after, state.isRead) = (page.last, page.isEmpty)

@@ -18,7 +18,7 @@ public enum SharedBucket: Sendable, Hashable {
 public enum LimitedClaimOutcome: Sendable, Hashable {
     /// The device's bucket is empty for this many seconds. No claim was made.
     case limited(Int64)
-    /// The bucket had a token, which is now spent unless the store has lost its history.
+    /// The outcome of the claims. A token of the bucket was spent, unless the store has lost its history of the request's time.
     case judged(ClaimOutcome)
 }
 
@@ -39,8 +39,8 @@ public protocol LimitStore: Sendable {
     /// - Returns: nil if there was a token; otherwise the seconds until there is one, 1 to 300.
     func take(_ bucket: SharedBucket, at rate: Rate, isDryRun: Bool) async throws(StoreError) -> Int64?
 
-    /// Takes a token from the device's bucket. If there was one, makes all the claims or none, as `ReplayStore` does. The token and
-    /// the claims take one round trip together, because this happens for every signed request.
+    /// Takes a token from the device's bucket. If there was one, makes all the claims or none, as `ReplayStore` does. The
+    /// token and the claims take one round trip together, because this happens for every signed request.
     ///
     /// - Parameters:
     ///   - claims: the claims that make the request usable only once.
@@ -50,7 +50,7 @@ public protocol LimitStore: Sendable {
     ///   - expiresAt: the time until which a copy of the request would be accepted.
     ///   - now: the service's clock.
     ///   - futureWindow: how far ahead a request may be dated, in seconds.
-    ///   - tag: as for `ReplayStore`.
+    ///   - tag: taken with the claims: for a minute, a caller with the same tag may make them again. Nil: no caller may.
     func claim(
         _ claims: [ReplayClaim], of device: DeviceID, at rate: Rate, timestamp: UnixTime, expiresAt: UnixTime,
         now: UnixTime, futureWindow: Int64, tag: ClaimTag?

@@ -70,16 +70,16 @@ final class LiveClaimQuota: Sendable {
 
     /// Counts claims that are about to be made and expire at `expiry`.
     ///
-    /// - Returns: nil if the claims were counted; otherwise the app has used its share, and this is the seconds until some of its
-    ///   claims here expire, or 60 if all are on other nodes.
+    /// - Returns: nil if the claims were counted. Otherwise the app has reached its maximum, and the result is the
+    ///   seconds until some of its claims on this node expire, or 60 if all its claims are on other nodes.
     func take(_ count: Int, of app: AppID, until expiry: UnixTime, now: UnixTime) -> Int64? {
         state.withLock { state in
             state.shares[app, default: Share()].take(count, of: state.maximum, until: expiry, now: now)
         }
     }
 
-    /// The numbers of live claims to announce, by app. An app is announced if it has at least a hundredth of the maximum here,
-    /// if other nodes may believe that it has, or if other nodes reported claims of it.
+    /// The numbers of live claims to announce, by app. An app is announced if its claims on this node are at least a hundredth of the
+    /// maximum, if other nodes may still believe that they are, or if other nodes reported claims of the app.
     func announcements(now: UnixTime) -> [AppID: Int] {
         state.withLock { state in
             var announcements: [AppID: Int] = [:]

@@ -166,8 +166,9 @@ final class Protection: Sendable {
 
     /// Counts an unknown device, an unknown app or a wrong credential.
     ///
-    /// - Parameter device: the unknown device; nil: an app or a credential. If the address's bucket was spent, `KnownDevices`
-    ///   wrongly let the id pass. The store is read for such an id and this address only a few times.
+    /// - Parameter device: the unknown device; nil: an app or a credential. If the address's bucket was already empty,
+    ///   the device was judged only because `KnownDevices` wrongly let its id pass. The store is read for such an id and
+    ///   this address only a few times.
     func countStranger(_ device: DeviceID? = nil, from address: ClientAddress) async {
         guard !address.isUnnamed else { return }
         if await count(.strangers(address), strangers), let device {
@@ -198,9 +199,9 @@ final class Protection: Sendable {
         return true
     }
 
-    /// Counts a re-read of a row. Returns whether it is allowed. The re-reads of each device are counted for each address, so that
-    /// one client cannot use up those of the others. For requests of another service's clients, the address is nil. An unnamed
-    /// address is treated as nil.
+    /// Counts a re-read of a row, and returns whether the re-read is allowed. Each address has its own limit for each
+    /// device, so one client cannot use up the re-reads of another. `address` is nil for a request that another service
+    /// received. An unnamed address is treated as nil.
     func allowsReread(of device: DeviceID, from address: ClientAddress?) -> Bool {
         let reader = Reader(device: device, address: address?.isUnnamed == true ? nil : address)
         return rereads.take(reader, now: clock.now) == nil
@@ -236,7 +237,7 @@ final class Protection: Sendable {
         _ = try? await shared?.take(.rotations(device), at: rotations.rate, isDryRun: false)
     }
 
-    /// Counts claims that are about to be made. Refuses an app that has used up its share of live claims.
+    /// Counts claims that are about to be made. Refuses an app that has reached its maximum of live claims.
     func admitClaims(_ count: Int, of app: AppID, until expiry: UnixTime) throws(Refusal) {
         try admit(claims.take(count, of: app, until: expiry, now: clock.now), "live claims of \(app)")
     }
@@ -246,7 +247,8 @@ final class Protection: Sendable {
         claims.giveBack(count, of: app, until: expiry)
     }
 
-    /// Counts a security event of an unauthenticated request. Nil: the event is not recorded.
+    /// Counts a security event of an unauthenticated request. If the event is to be recorded, returns the earlier events
+    /// that were only counted; otherwise nil.
     func securityEvent(app: AppID, address: ClientAddress) -> SecurityEvents.Unrecorded? {
         securityEvents.record(app: app, address: address, now: clock.now)
     }

@@ -18,15 +18,15 @@ public enum ReceiptAnswer: Sendable, Hashable {
     case receipt([UInt8])
     /// 304: too early. The receipt contains the time from which it can be exchanged.
     case tooEarly
-    /// 400: the receipt cannot be read, or is of the other environment. Also if Apple was not asked, because the stored App ID or
-    /// environment cannot be read.
+    /// 400: the receipt cannot be read, or is of the other environment. Also the answer if the stored App ID or
+    /// environment cannot be read. Apple is not asked then.
     case badReceipt
     /// 401: the developer's key is not accepted.
     case unauthorized
     /// 404: Apple has no data about the device. This is normal 30 days after the last attestation. The receipt is kept,
     /// because data may exist again after the device attests again.
     case noData
-    /// 429; seconds to wait, if Apple named them.
+    /// 429: too many requests. `retryAfter` is the seconds to wait, if Apple named them.
     case tooManyRequests(retryAfter: Int64?)
     /// 5xx, an undocumented status, a 200 whose body cannot be read, or no answer.
     case unavailable(reason: String, retryAfter: Int64?)

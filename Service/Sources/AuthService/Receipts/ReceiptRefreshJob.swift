@@ -139,7 +139,7 @@ public struct ReceiptRefreshJob: Sendable {
         case .withoutPause: return .zero
         case .goOn:
             streak = 0
-            // Jitter only lengthens the pause, because the budget is a bound and not an average.
+            // Jitter only lengthens the pause, because `requestsPerHour` is an upper bound and not an average.
             return .seconds(3600 / Double(policy.requestsPerHour) * (1 + random.fraction() / 4))
         case .backOff(let seconds):
             if streak == 0 {

@@ -78,7 +78,7 @@ struct ReceiptRefreshRules: Sendable {
             return refused("not_a_refreshed_receipt")
         }
         let named = UnixTime(Int64(notBefore.timeIntervalSince1970.rounded(.up)))
-        // Apple names about a day. The bound prevents a date in the far future from ending this device's refreshes.
+        // The time that Apple names is about a day ahead. The bound prevents a date in the far future from ending this device's refreshes.
         let next = min(max(named, now + 3600), now + 30 * Self.day) + Int64(jitter * 6 * 3600)
         return Decision(
             change: ReceiptChange(

@@ -40,7 +40,7 @@ struct RefusalRecorder: Sendable {
         self.random = random
     }
 
-    /// Keeps a refused proof. Does nothing if the refusal was not about a proof (nil).
+    /// Keeps a refused proof. Does nothing if `proof` is nil, because then the refusal was not about a proof.
     func record(
         _ proof: (@Sendable () -> RefusedProof)?, _ occasion: Occasion, of app: ProvisionedApp, device: DeviceID? = nil
     ) async {

@@ -16,8 +16,8 @@ extension Assurance {
         if takesApp { joined = newer.marked(as: self) }
         // With a weaker app assurance, a proof raises the key's level only if hardware attests the key, independently of the app.
         if takesApp || newer.key.isAttested { joined.key = max(key, newer.key) { $0.rank } }
-        // If the key's level comes from the proof whose app part is not used, it may depend on an added root of that proof: add
-        // the labels of these roots.
+        // The key's level may come from the proof whose app part is not used. It may then depend on an added root of that
+        // proof, so add that proof's root labels.
         if joined.key != (takesApp ? newer : self).key { joined.addRootLabels(of: takesApp ? self : newer) }
         return (joined, takesApp)
     }
@@ -38,7 +38,7 @@ extension Assurance {
         }
     }
 
-    /// Keeps the label `rebound`: no later proof removes it.
+    /// This assurance, with the label `rebound` if the older one has it: no later proof removes this label.
     private func marked(as older: Assurance) -> Assurance {
         older.labels.contains(Reattestation.rebound) ? rebound : self
     }

@@ -62,13 +62,13 @@ struct GoogleEvidence: Sendable {
             do { vouched = try await ask(text, account, input, providers) } catch { outage = try outageAllowed(error) }
         case nil: break
         }
-        // With `either`, an outage does not refuse if the other proof verified.
+        // With the policy `either`, an outage is ignored if the other proof verified.
         if let outage, app.proof != .either || (attested == nil && vouched == nil) { throw outage }
         return VerifiedEvidence(
             assurance: assurance(attested, vouched), appVersion: version(attested, vouched), appAttest: nil)
     }
 
-    /// Keeps an outage until the other proof is judged. Throws any other refusal.
+    /// Returns an outage, so that the caller can judge the other proof first. Throws any other refusal.
     private func outageAllowed(_ error: Refusal) throws(Refusal) -> Refusal {
         guard error.code == .providerUnavailable else { throw error }
         return error

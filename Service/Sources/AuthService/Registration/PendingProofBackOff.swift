@@ -7,7 +7,8 @@ final class PendingProofBackOff: Sendable {
     private struct Postponed {
         var failures = 0
         var until = UnixTime(0)
-        /// The number of consecutive rounds that found the proof in the last hour of the day for which it is kept.
+        /// The number of consecutive calls of `PendingProofs.settle()` that found the proof more than 23 hours old. A proof
+        /// is kept for 24 hours.
         var lastRounds = 0
     }
 
@@ -24,14 +25,16 @@ final class PendingProofBackOff: Sendable {
         }
     }
 
-    /// Whether the next try of the proof is not due yet. A time that is too far ahead is ignored: the clock was set back since.
+    /// Whether the next try of the proof is not due yet. Ignores a time more than 15 minutes ahead, because the clock
+    /// must have been set back since the last try.
     func isPostponed(_ device: DeviceID, at now: UnixTime) -> Bool {
         proofs.withLock { proofs in proofs[device].map { now < $0.until && $0.until - now <= Self.longest } ?? false }
     }
 
-    /// Counts this round if it is in the proof's last hour. Otherwise sets the count back to 0.
+    /// Counts a call of `PendingProofs.settle()` that finds the proof in its last hour or later (`isLast`). Otherwise
+    /// sets the count back to 0.
     ///
-    /// - Returns: the number of consecutive rounds in that hour.
+    /// - Returns: the number of consecutive calls that found the proof that old.
     func countRound(_ device: DeviceID, isLast: Bool) -> Int {
         guard isLast else {
             proofs.withLock { $0[device]?.lastRounds = 0 }
@@ -45,7 +48,7 @@ final class PendingProofBackOff: Sendable {
 
     private func change<Value>(_ device: DeviceID, _ body: (inout Postponed) -> Value) -> Value {
         proofs.withLock { proofs in
-            // Forget all proofs if there are too many: each is then tried early once, and its last hour begins again.
+            // Forget all proofs if there are too many. Each is then tried early once, and its last hour is counted from the start again.
             if proofs[device] == nil, proofs.count >= Self.maximum { proofs.removeAll() }
             return body(&proofs[device, default: Postponed()])
         }

@@ -1,11 +1,12 @@
 internal import AuthContract
 internal import StrictJSON
 
-/// Registrations that arrived during an outage of their provider. They are kept sealed. Once the provider can be reached, they are
-/// judged by the time of their arrival. After a day without a verdict they are rejected.
+/// Registrations that arrived during an outage of their provider. They are kept sealed. Once the provider can be
+/// reached, they are judged by the time of their arrival. After a day without a verdict they are rejected.
 ///
-/// A rejected phone gives up its identity, so a clock that is ahead for a while must not cause a rejection. A proof is rejected
-/// for its age only after an hour of rounds that all found it more than 23 hours old. Meanwhile the provider is still asked.
+/// A rejected phone gives up its identity, so a clock that is ahead for a while must not cause a rejection. A proof
+/// is rejected for its age only if every call of `settle()` for about an hour (`lastRounds` calls) found it more than
+/// 23 hours old. The provider is still asked during that hour.
 struct PendingProofs: Sendable {
     let store: any PendingProofStore
     let apps: AppRegistry
@@ -31,7 +32,7 @@ struct PendingProofs: Sendable {
 
     /// The time for which a proof is kept, in seconds.
     static let longestWait: Int64 = 86_400
-    /// The rounds of an hour: `AuthService.run` begins one about every 30 seconds by default.
+    /// The number of `settle()` calls in an hour: `AuthService.run` makes one about every 30 seconds by default.
     static let lastRounds = 120
     private static let lastHour: Int64 = 3600
     /// The time after which a proof without a device must belong to a failed registration, in seconds.
@@ -84,8 +85,8 @@ struct PendingProofs: Sendable {
         }
         // If an operator has decided meanwhile, erase the proof.
         guard device.status == .pending else { return try await erase(proof.deviceID) }
-        // Another proof of the device verified meanwhile, or this proof verified in an earlier round that failed afterwards. Do
-        // not verify it again: a provider may refuse a proof that it has already judged.
+        // Another proof of the device verified meanwhile. Or this proof verified in an earlier call of `settle()`, and a
+        // later step of that call failed. Do not verify it again: a provider may refuse a proof that it has already judged.
         guard device.assurance.isUnproven else {
             do throws(Refusal) { return try await finish(device, app: try await apps.enabled(proof.appID)) } catch {
                 guard error.code == .unknownApp, age > Self.longestWait else { throw error }
@@ -126,7 +127,7 @@ struct PendingProofs: Sendable {
         return EvidenceInput(request, key: device.key, nonce: nonce, at: proof.arrivedAt)
     }
 
-    /// Saves the evidence first, then the status. If the second write fails, the next round repeats only this write.
+    /// Saves the evidence first, then the status. If the second write fails, the next call of `settle()` repeats only this write.
     private func accept(
         _ device: DeviceRecord, _ evidence: VerifiedEvidence, app: ProvisionedApp
     ) async throws(Refusal) {

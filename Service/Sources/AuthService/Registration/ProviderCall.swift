@@ -14,7 +14,7 @@ package enum ProviderCall: String, Sendable, CaseIterable {
 package enum ProviderResult: String, Sendable, CaseIterable {
     /// With a status below 400.
     case answered
-    /// With a status from 400 to 499 other than 429. Not each is an error: Apple answers 404 for a device without data.
+    /// With a status from 400 to 499 other than 429. Such a status is not always an error: Apple answers 404 for a device without data.
     case refused
     /// With status 429: the quota is used up.
     case limited

@@ -1,7 +1,7 @@
 internal import AuthContract
 
-/// Admits devices. The steps are in the contract's order: the challenge is used up whatever happens next, a provider is asked
-/// last, and the answer is sent only after the device is durable.
+/// Admits devices. The steps are in the contract's order: the challenge is used up even if a later step refuses the
+/// device, a provider is asked last, and the answer is sent only after the device is durably stored.
 struct RegistrationRules: Sendable {
     let apps: AppRegistry
     let challenges: ChallengeRules

@@ -1,11 +1,12 @@
 internal import StrictJSON
 
 extension AuthService {
-    /// Records that a node starts with this version of the service. If another version is stored, an audit event has both.
+    /// Records that a node starts with this version of the service. If another version is stored, an audit event names
+    /// both versions.
     ///
-    /// If the store has no version, this call stores it without an event. Such a store is new, or the last service that used it
-    /// was of an older version, which stores no version and could not read the event's code. If several nodes of one version
-    /// start at once, one of them appends the event.
+    /// If the store has no version, this call stores it without an event. Such a store is new, or the last service that
+    /// used it was of an older version, which stores no version and could not read the event's code. If several nodes of
+    /// one version start at once, one of them appends the event.
     ///
     /// - Parameter version: the version of the service, such as `1.0.0`.
     /// - Throws: if the store fails. The service can run nevertheless: a later start records its version.

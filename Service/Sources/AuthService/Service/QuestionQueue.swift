@@ -54,7 +54,7 @@ package final class QuestionQueue: Sendable {
     private func end() {
         waiting.withLock { waiting in
             waiting.count -= 1
-            // Otherwise the last answer would stay in memory.
+            // Remove the closure: it keeps the last answer in memory.
             if waiting.count == 0 { waiting.last = nil }
         }
     }

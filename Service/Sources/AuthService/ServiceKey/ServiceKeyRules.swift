@@ -27,7 +27,7 @@ public struct ServiceKeyError: Error, Sendable, Hashable, CustomStringConvertibl
 
     /// The kind of the fault. Two errors with one code differ only in their text.
     public let code: Code
-    /// The expected and the found value, and the remedy. The caller puts the subject before it.
+    /// A predicate: the expected and the found value, and the remedy. The caller puts the subject (the service key) before it.
     public let description: String
 
     init(_ code: Code, _ description: String) {
@@ -52,13 +52,14 @@ public struct ServiceKeyRules: Sendable {
         self.clock = clock
     }
 
-    /// Throws if the key is not the database's. If the database has no check value yet, the key must open every sealed row.
-    /// Its check value is then recorded.
+    /// Throws if the key is not the database's. If the database has no check value yet, the key must open every sealed
+    /// row. This call then records the key's check values.
     ///
     /// - Parameters:
-    ///   - writing: whether the caller may seal something afterwards. If so, the check value of a new first key is recorded.
-    ///   - lock: the service's lock, held while a check value is recorded that a running service may not have read; nil if the
-    ///     caller is the service, which holds the lock already.
+    ///   - writing: whether the caller may seal something afterwards. If so, the check value of a new first key is
+    ///     recorded.
+    ///   - lock: the service's lock. The call holds it while it records a check value that a running service may not have
+    ///     read. Nil if the caller is the service, which already holds the lock.
     /// - Throws: `ServiceKeyError`, `StoreError`, and the lock's errors.
     public func admit(writing: Bool, lock: (any ServiceLock)? = nil) async throws {
         for _ in 0..<Self.attempts {
@@ -76,8 +77,8 @@ public struct ServiceKeyRules: Sendable {
         if known.isEmpty { _ = try await users() } else { try check(known) }
     }
 
-    /// Records the check values if the database has none and the key opens every row. If `writing`, also records that of a new
-    /// first key. Returns false if another process changed the check values, so that they must be re-read.
+    /// Records the check values if the database has none and the key opens every row. If `writing`, also records the check value of the
+    /// first key if the database lacks it. Returns false if another process changed the check values, so that the caller must re-read them.
     private func admits(
         _ known: [ServiceKeyCheck], writing: Bool, lock: (any ServiceLock)?
     ) async throws -> Bool {
@@ -157,13 +158,13 @@ public struct ServiceKeyRules: Sendable {
 
     // MARK: Rotation
 
-    /// Makes the first key the only one: seals every row again, then removes the check values of the other keys. An interrupted
-    /// rotation continues with the next call.
+    /// Makes the first key the only one: seals every row again, then removes the check values of the other keys. An
+    /// interrupted rotation continues with the next call.
     ///
     /// - Parameters:
     ///   - actor: for the audit log.
-    ///   - lock: the service's lock, held while the first key becomes the one that seals. A running service must already seal
-    ///     with that key.
+    ///   - lock: the service's lock, held while the first key becomes the one that seals. If a running service seals with
+    ///     another key, the call throws.
     /// - Returns: the number of rows that were sealed again.
     /// - Throws: `ServiceKeyError`, `StoreError`, and the lock's errors.
     public func rotate(actor: String, lock: any ServiceLock) async throws -> Int {

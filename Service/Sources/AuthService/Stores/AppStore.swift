@@ -18,30 +18,30 @@ public struct StoredApp: Sendable, Hashable {
 public struct AppChange: Sendable, Hashable {
     /// The record as it was read. The stored one must still be identical, byte for byte.
     public let before: StoredApp
-    /// The record after the change; nil: the app is removed. Then its recorded refusals and pending proofs are erased.
+    /// The record after the change. Nil if the app is removed, which also erases its recorded refusals and pending proofs.
     public let after: StoredApp?
-    /// Whether the app must not have any device, of whatever status.
+    /// Whether the change may be saved only if the app has no devices, of whatever status.
     public let needsNoDevices: Bool
-    /// The changes of the credentials that name a removed app.
+    /// If the app is removed, the changes of the credentials that name it; otherwise empty.
     public let credentials: [CredentialChange]
     /// The audit event of the change. The events of the credentials follow it.
     public let event: AuditEvent
 
-    /// Replaces the record's text.
+    /// A change that replaces the record's text.
     public init(from before: StoredApp, to sealedJSON: String, needsNoDevices: Bool, recording event: AuditEvent) {
         (self.before, self.needsNoDevices, self.event) = (before, needsNoDevices, event)
         after = StoredApp(appID: before.appID, sealedJSON: sealedJSON)
         credentials = []
     }
 
-    /// Removes an app. It must not have a device.
+    /// A change that removes an app. The app must not have a device.
     public init(removing before: StoredApp, changing credentials: [CredentialChange], recording event: AuditEvent) {
         (self.before, self.credentials, self.event) = (before, credentials, event)
         (after, needsNoDevices) = (nil, true)
     }
 
-    /// Whether a removal was decided from the current credentials: it must change exactly those stored ones that name the app and
-    /// are not revoked.
+    /// Whether this removal changes exactly the credentials in `stored` that name the app and are not revoked. If not, a
+    /// credential has changed since the removal was decided.
     public func isDecided(from stored: [Credential]) -> Bool {
         let named = stored.filter { $0.loses(before.appID) }
         return Set(named) == Set(credentials.map(\.before))
@@ -79,11 +79,12 @@ public protocol AppStore: Sendable {
     /// Adds a record. Returns false if the id is taken; an id is free again once its record was removed.
     func insert(_ app: StoredApp, recording event: AuditEvent) async throws(StoreError) -> Bool
 
-    /// Saves a change if the stored record is still `AppChange.before`. If several callers start from the same record, one
-    /// succeeds.
+    /// Saves a change if the stored record is still `AppChange.before`. If several callers start from the same record,
+    /// only one succeeds.
     ///
-    /// Two calls never both succeed: a change that needs an app without devices, and the insertion of a device that was judged
-    /// under `before`. A removal conflicts unless `AppChange.isDecided(from:)` is true for the stored credentials, so the removal
-    /// of an app and the insertion of a credential for it never both succeed. The record is compared before devices are checked.
+    /// A change with `needsNoDevices` and the insertion of a device that was judged under the record `before` never both
+    /// succeed. A removal conflicts unless `AppChange.isDecided(from:)` is true for the stored credentials, so the
+    /// removal of an app and the insertion of a credential for it never both succeed. The record is compared before
+    /// devices are checked.
     func save(_ change: AppChange) async throws(StoreError) -> AppSaveOutcome
 }

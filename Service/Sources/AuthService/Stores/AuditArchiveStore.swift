@@ -9,9 +9,9 @@ public struct StoredAuditEntry: Sendable, Hashable {
     public init(entry: AuditChain.Entry, hash: [UInt8]) { (self.entry, self.hash) = (entry, hash) }
 }
 
-/// An archive of the log's oldest events, without the events: its range, its last hash and its seal.
+/// The description of one archive of the log's oldest events: its range, its last hash and its seal. The archive's file has the events.
 public struct StoredAuditArchive: Sendable, Hashable {
-    /// The number of the first event in the file.
+    /// The number of the archive's first event.
     public let first: Int64
     /// The number of the archive's last event.
     public let last: Int64
@@ -45,9 +45,9 @@ public protocol AuditArchiveStore: Sendable {
     /// Events after a number, the oldest first, as they are stored. The limit is 1 to 1000.
     func auditEntries(after sequence: Int64, limit: Int) async throws(StoreError) -> [StoredAuditEntry]
 
-    /// Adds an archive, whose file is complete and durable.
+    /// Adds an archive. The caller must already have written its file completely and durably.
     ///
-    /// - Returns: false if its first event does not follow the last archive, because another node was faster.
+    /// - Returns: false if its first event does not follow the last archive, because another node added an archive first.
     func add(_ archive: StoredAuditArchive) async throws(StoreError) -> Bool
 
     /// Removes events of archives, the oldest first, but never the last event of the log.

@@ -1,10 +1,12 @@
 internal import AuthContract
 internal import Crypto
 
-/// The hash chain of the audit log. All stores use it, so that an exported log can be checked without knowing its store.
+/// The hash chain of the audit log. All stores use it, so that an exported log can be checked without knowing its
+/// store.
 ///
-/// The hash of an event is SHA-256 over a label, the previous event's hash (32 zero bytes before the first event), the sequence
-/// number and the event's members. Each text is preceded by its length, so different logs have different bytes.
+/// The hash of an event is SHA-256 over a label, the previous event's hash (32 zero bytes before the first event),
+/// the sequence number and the event's members. Each text is preceded by its length, so two different events never
+/// give the same bytes.
 public enum AuditChain {
     /// The hash before the first event.
     public static let origin = [UInt8](repeating: 0, count: 32)

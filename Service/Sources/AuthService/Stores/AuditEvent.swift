@@ -13,7 +13,8 @@ public struct AuditEvent: Sendable, Hashable {
         case appRemoved = "app.removed"
         /// A device registered, and may sign.
         case deviceRegistered = "device.registered"
-        /// A device waits for approval or for its provider: a new one, or one that was admitted in mode `observe`.
+        /// A device is pending: it waits for approval or for its attestation provider. It is new, or it was admitted only in
+        /// mode `observe` and the app now enforces.
         case devicePending = "device.pending"
         /// A pending device became registered: an operator approved it, or policy admits it now.
         case deviceApproved = "device.approved"
@@ -23,11 +24,12 @@ public struct AuditEvent: Sendable, Hashable {
         case deviceRevoked = "device.revoked"
         /// A device deregistered itself.
         case deviceDeregistered = "device.deregistered"
-        /// A registration of the same key had a better or newer proof, or a proof verified after an outage.
+        /// The proof of a device was replaced: its key registered again with a better or newer proof, or its pending proof
+        /// verified after an outage of the provider.
         case deviceEvidenceReplaced = "device.evidence_replaced"
         /// An operator lowered the scheme that a device must use.
         case deviceSchemeLowered = "device.scheme_lowered"
-        /// An operator demanded a rotation by a time.
+        /// An operator set a time by which a device must rotate its key.
         case deviceMustRotate = "device.must_rotate"
         /// An operator lifted a demand to rotate.
         case deviceRotationLifted = "device.rotation_lifted"
@@ -53,13 +55,13 @@ public struct AuditEvent: Sendable, Hashable {
         case signingKeyRevoked = "signing_key.revoked"
         /// Everything sealed was sealed again with a new service key.
         case serviceKeyRotated = "service_key.rotated"
-        /// A node started with another version of the service than the one that started before. The detail has both versions.
+        /// A node started with another version of the service than the node that started before it. The detail has both versions.
         case serviceVersionChanged = "service.version_changed"
         /// An operator read the document of a recorded refusal.
         case evidenceExported = "evidence.exported"
         /// An operator erased recorded refusals.
         case evidenceErased = "evidence.erased"
-        /// Another store keeps the claims, or the same one under a new id.
+        /// Another store now keeps the replay claims, or the same store keeps them under a new id.
         case claimKeeperChanged = "claim_keeper.changed"
         /// An operator added a webhook.
         case webhookAdded = "webhook.added"
@@ -90,7 +92,7 @@ public struct AuditEvent: Sendable, Hashable {
         }
     }
 
-    /// The code of the change; nil: only a newer version knows the code, or the row is damaged.
+    /// The code of the change; nil if the row is damaged, or if only a newer version knows the code.
     public let code: Code?
     /// The text of the code, even if this version does not know the code.
     public let codeText: String
@@ -150,8 +152,8 @@ extension Set<AuditEvent.Code> {
 /// The audit log.
 ///
 /// Guarantees:
-/// - It only grows. Events have the numbers 1, 2, 3… without a gap, in the order of one hash chain (`AuditChain`), even if many
-///   callers append concurrently.
+/// - Events are never changed, and only archived events are removed (`AuditArchiveStore`). Events have the numbers 1,
+///   2, 3… without a gap, in the order of one hash chain (`AuditChain`), even if many callers append concurrently.
 /// - The events that other stores append with their changes are in the same chain.
 /// - An event is read exactly as it was appended, with its detail. An event with too much detail is refused
 ///   (`AuditEvent.storedDetail()`).

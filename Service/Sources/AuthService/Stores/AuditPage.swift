@@ -1,7 +1,7 @@
 package import AuthContract
 
-/// Events of the audit log that fit into one answer. The largest events have about a quarter of a mebibyte: they have the record of
-/// an app before and after a change.
+/// Events of the audit log that fit into one answer. The largest events are about 256 KiB, because they contain the
+/// record of an app before and after a change.
 package struct AuditPage: Sendable {
     /// The events, in the order of the query.
     package private(set) var events: [RecordedAuditEvent] = []
@@ -15,8 +15,8 @@ package struct AuditPage: Sendable {
 
     /// Reads until there are `limit` events, or enough bytes.
     ///
-    /// - Parameter next: reads up to the given number of events of the query, after the event with the given sequence number; nil:
-    ///   from the first event on.
+    /// - Parameter next: reads up to the given number of events of the query, after the event with the given sequence
+    ///   number. Without a sequence number, it reads from the start of the query.
     fileprivate static func read(
         _ limit: Int, _ next: (Int64?, Int) async throws(StoreError) -> [RecordedAuditEvent]
     ) async throws(StoreError) -> AuditPage {

@@ -52,8 +52,8 @@ final class ReadThroughCache<Key: Hashable & Sendable, Value: Sendable>: Sendabl
         }
     }
 
-    /// The value at its last read, however long ago; nil: never read, or dropped. Only rate limits may depend on it: no request is
-    /// judged by it.
+    /// The value that was last read, however old; nil if it was never read or is no longer in the cache. Use it only for
+    /// rate limits, never to judge a request.
     func lastKnown(_ key: Key) -> Value? { state.withLock { $0.entries[key]?.value } }
 
     /// Reads the value from the store and caches it.
@@ -80,8 +80,8 @@ final class ReadThroughCache<Key: Hashable & Sendable, Value: Sendable>: Sendabl
         }
     }
 
-    /// Marks all values for a re-read, because any of them may have changed. `lastKnown(_:)` keeps the old values until the
-    /// store reports that they are absent.
+    /// Marks all values for a re-read, because any of them may have changed. Until a value is re-read, `lastKnown(_:)`
+    /// still returns the old one.
     func forgetAll() {
         state.withLock { state in
             state.invalidations += 1

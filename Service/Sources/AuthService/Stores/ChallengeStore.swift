@@ -24,10 +24,10 @@ public struct IssuedChallenge: Sendable, Hashable {
 ///
 /// Guarantees:
 /// - If several callers take the same challenge, exactly one gets it.
-/// - The store keeps a challenge for `IssuedChallenge.keptAfterExpiry` seconds after its expiry, by its own clock, so that
-///   the service can tell an expired challenge from an unknown one. After that `take` returns nil.
-/// - The store is bounded. It may lose a challenge, and evicts the oldest one of the busiest source when it is full: the
-///   client then starts again.
+/// - The store keeps a challenge for `IssuedChallenge.keptAfterExpiry` seconds after its expiry, by its own clock, so
+///   that the service can tell an expired challenge from an unknown one. After that `take` returns nil.
+/// - The store is bounded: when it is full, it evicts the oldest challenge of the busiest source. It may also lose a
+///   challenge. A client whose challenge is gone asks for a new one.
 public protocol ChallengeStore: Sendable {
     /// Keeps a challenge, even one that has just expired.
     ///

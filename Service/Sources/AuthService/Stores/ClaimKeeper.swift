@@ -1,6 +1,6 @@
 public import AuthContract
 
-/// The place where the claims' history is kept: PostgreSQL, or one Redis.
+/// The store that keeps the history of the replay claims, which shows the requests that were already accepted: PostgreSQL, or one Redis.
 public struct ClaimPlace: Sendable, Hashable, CustomStringConvertible {
     /// PostgreSQL itself.
     public static let postgresql = ClaimPlace("postgresql")
@@ -12,11 +12,11 @@ public struct ClaimPlace: Sendable, Hashable, CustomStringConvertible {
     public init(_ text: String) { description = text }
 }
 
-/// Names the one store that keeps the history of the claims.
+/// Names the keeper: the one store that keeps the history of the replay claims (`ReplayStore`).
 ///
-/// If two stores made claims independently, one request could be accepted twice. So PostgreSQL names one of them, with a random
-/// id that changes whenever the history may begin again. A store other than PostgreSQL keeps a copy of the id. A store whose
-/// copy differs or is missing has lost its history.
+/// If two stores made claims independently, one request could be accepted twice. So PostgreSQL names one store, with
+/// a random id. The id changes whenever a new history may begin, such as after a loss of claims. A store other than
+/// PostgreSQL keeps a copy of the id. A store whose copy differs or is missing has lost its history.
 public protocol ClaimKeeper: Sendable {
     /// The id of the current history.
     ///
@@ -24,28 +24,30 @@ public protocol ClaimKeeper: Sendable {
     ///   seconds ago.
     func current() throws(StoreError) -> ClaimHistoryID
 
-    /// Names the same store under a new id that replaces this one.
+    /// Replaces an id with a new one for the same store.
     ///
-    /// - Returns: the new id, which no other process has, with its `unclaimedEnd`; nil if another process created one first.
+    /// - Returns: the new id, which only this call created, with its `unclaimedEnd`; nil if another process replaced the
+    ///   id first.
     func renew(_ id: ClaimHistoryID) async throws(StoreError) -> ClaimHistoryID?
 
     /// Whether this is the current id, by a query to PostgreSQL that begins now.
     func isCurrent(_ id: ClaimHistoryID) async throws(StoreError) -> Bool
 
-    /// Queries PostgreSQL for the unclaimed end: the latest date of the requests that were accepted without a second claim, by nodes
-    /// that read PostgreSQL's clock before this query. The id stays the same.
+    /// Queries PostgreSQL for the unclaimed end. No request with a later date was accepted without a second claim
+    /// (`secondClaims`) by a node that read PostgreSQL's clock before this query. The id stays the same.
     ///
-    /// - Returns: the date, in unix seconds. Nil if it is not known, as in `ClaimHistoryID.unclaimedEnd`, or if `id` is no longer
-    ///   the current id.
+    /// - Returns: the date, in unix seconds. Nil if it is not known, as in `ClaimHistoryID.unclaimedEnd`, or if `id` is
+    ///   no longer the current id.
     func unclaimedEnd(of id: ClaimHistoryID) async throws(StoreError) -> Int64?
 
-    /// Makes PostgreSQL answer that the unclaimed end is not known, for every id, until no request that was accepted before now is
-    /// dated ahead: another primary of PostgreSQL may have the second claim of such a request. When the call returns, the primary
-    /// has recorded this on its disk.
+    /// Makes PostgreSQL answer that the unclaimed end is not known, for every id, until all requests that were accepted
+    /// before now are dated in the past. The reason: the second claim of a request that is dated ahead may be only in
+    /// another primary of PostgreSQL. When the call returns, the primary has recorded this on its disk.
     func settle() async throws(StoreError)
 
-    /// Keeps second claims in PostgreSQL: those of requests dated more than 5 s after a `ClaimHistoryID.reading`, and those of the
-    /// dates that PostgreSQL judges after Redis lost its claims. A request is accepted only if PostgreSQL and Redis accept it.
+    /// Keeps second claims in PostgreSQL, in addition to the claims in Redis. A request needs one if it is dated more
+    /// than 5 s after `ClaimHistoryID.reading`, or if Redis lost the claims of its date and PostgreSQL has them. Such a
+    /// request is accepted only if PostgreSQL and Redis accept it.
     var secondClaims: any ReplayStore { get }
 
     /// Records the primary that another node uses.
@@ -56,14 +58,14 @@ public protocol ClaimKeeper: Sendable {
 public struct ClaimHistoryID: Sendable, Hashable {
     /// 32 hexadecimal digits.
     public let text: String
-    /// The primary that named it; nil: the primary does not report its timeline.
+    /// PostgreSQL's primary that answered when this node read or created the id; nil if it does not report its timeline.
     public let primary: PrimaryPlace?
-    /// PostgreSQL's clock as recorded with the id or before it; nil: not known. If a request is dated more than 5 s after this reading,
-    /// its claims are made in PostgreSQL too (`SecondClaim`).
+    /// A recorded reading of PostgreSQL's clock, not later than the time at which the id was read; nil if it is not known. If a request is
+    /// dated more than 5 s after this reading, its claims are made in PostgreSQL too (`SecondClaim`).
     public let reading: UnixTime?
-    /// The latest date, in unix seconds, of a request that was accepted under an earlier id without a second claim. Only the call
-    /// that names an id returns it. Nil: the id was read later, or the date is unknown, because a node without second claims may
-    /// have accepted requests, or PostgreSQL may have lost second claims.
+    /// The latest date, in unix seconds, of a request that was accepted under an earlier id without a second claim. Only
+    /// the call that creates the id returns this date. Nil if another call read the id, or if the date is unknown: a node
+    /// without second claims may have accepted requests, or PostgreSQL may have lost second claims.
     public let unclaimedEnd: Int64?
 
     /// Memberwise initializer.
@@ -78,7 +80,7 @@ public struct ClaimHistoryID: Sendable, Hashable {
 public struct PrimaryPlace: Sendable, Hashable {
     /// The identifier of the database system, which a replica shares with its primary.
     public let system: String
-    /// Each promotion begins the next timeline.
+    /// The number of the timeline. Each promotion of a replica begins the next timeline.
     public let timeline: Int64
 
     /// Memberwise initializer.

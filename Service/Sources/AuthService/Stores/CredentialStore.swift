@@ -3,11 +3,11 @@ internal import StrictJSON
 
 /// The rights of a credential's bearer.
 public enum CredentialRole: String, Sendable, Hashable, CaseIterable {
-    /// Asks about requests of some apps: `/verify`, or forward authentication.
+    /// May have the service verify requests of devices of some apps: with `/verify`, or by forward authentication.
     case service
-    /// Reads through the admin API, except recordings, credentials and webhooks.
+    /// May read everything in the admin API except recorded refusals, credentials and webhooks.
     case viewer
-    /// Reads what `viewer` reads, and recordings. Decides about devices.
+    /// May read what `viewer` reads, and recorded refusals. May decide about devices, such as to approve or revoke one.
     case `operator`
     /// May do everything in the admin API.
     case admin

@@ -4,7 +4,7 @@ public import AuthContract
 public struct KeyBinding: Sendable, Hashable {
     /// The role of the key for the device.
     public enum Role: String, Sendable, Hashable {
-        /// The current key.
+        /// The key before the current one. It may still be accepted, during the overlap after a rotation.
         case current
         /// The key before the current one. It may still be in its overlap.
         case previous
@@ -35,7 +35,8 @@ public enum InsertOutcome: Sendable, Hashable {
     case keyTaken(KeyBinding)
     /// Another device of the app has this App Attest key id.
     case attestedKeyTaken
-    /// The app has `maximumPending` pending devices like this one: devices that wait for approval, or devices that wait for their provider.
+    /// The app already has `maximumPending` pending devices of the same kind. The kinds are devices that wait for
+    /// approval, and unproven devices, which wait for their attestation provider.
     case tooManyPending
     /// The app does not exist, or its record has changed since the device was judged under it.
     case appChanged
@@ -75,7 +76,8 @@ public struct DeviceChange: Sendable, Hashable {
 public enum SaveOutcome: Sendable, Hashable {
     /// The change is stored, under the next version.
     case saved
-    /// The row no longer has the version of `DeviceChange.before`, a fact that `save` compares changed, or there is no such device.
+    /// The row no longer has the version of `DeviceChange.before`, a `DeviceFact` that `save` compares has changed, or
+    /// the device does not exist.
     case conflict
     /// The new key is or was bound, or the new App Attest key id belongs to another device of the app.
     case keyTaken
@@ -150,12 +152,13 @@ public struct DeviceQuery: Sendable {
     private static func bounded(_ limit: Int) -> Int { min(max(limit, 1), 1000) }
 }
 
-/// Keeps devices. A store has no rules of the protocol: it saves a decision if the row has not changed since it was read.
+/// Keeps devices. A store does not apply the protocol's rules: it saves a decision if the row has not changed since
+/// it was read.
 ///
 /// Guarantees:
 /// - Each call is one atomic change, durable when it returns.
-/// - A change and its audit event are one transaction. A call that saves nothing, refuses or throws changes nothing and appends
-///   no event.
+/// - A change and its audit event are one transaction. A call that saves nothing, refuses or throws changes nothing
+///   and appends no event.
 /// - A device id exists once, across apps. A call that names a device with another app finds nothing.
 /// - A key belongs to one device forever, across apps, even after that device has deregistered or rotated.
 /// - An App Attest key id belongs to one device of an app. Another app may have a device with the same key id.
@@ -182,13 +185,14 @@ public protocol DeviceStore: Sendable {
         _ device: DeviceRecord, under app: StoredApp, maximumPending: Int, recording event: AuditEvent
     ) async throws(StoreError) -> InsertOutcome
 
-    /// Saves changes whose devices still have the version of `DeviceChange.before`, each with its event, in one transaction. Each
-    /// stored version increases by one. If several callers start from the same row, one succeeds.
+    /// Saves changes whose devices still have the version of `DeviceChange.before`, each with its event, in one
+    /// transaction. Each stored version increases by one. If several callers start from the same row, one succeeds.
     ///
-    /// `lastSeen` and `registeredAt` are never written. `highestScheme` is written only if `lowersScheme`. The App Attest data,
-    /// including its counter and receipt, is written only if `replacesAppAttest`. A change that replaces these data also
-    /// conflicts if the stored counter or scheme differs from `before`, because facts change without a new version. If
-    /// `replacesKey`, the new key is bound, and the others become previous and retired.
+    /// `lastSeen` and `registeredAt` are never written. `highestScheme` is written only if `lowersScheme`. The App Attest
+    /// data, including its counter and receipt, is written only if `replacesAppAttest`. A change that replaces these data
+    /// also conflicts if the stored counter or scheme differs from `before`, because `raise(_:of:app:)` changes them
+    /// without a new version. If `replacesKey`, the new key is bound, the current key becomes the previous one, and the
+    /// previous key becomes retired.
     ///
     /// - Parameter changes: 1 to 1000, of different devices.
     /// - Returns: the outcome of each change.

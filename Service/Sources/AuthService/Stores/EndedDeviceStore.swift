@@ -20,8 +20,8 @@ public protocol EndedDeviceStore: Sendable {
 }
 
 extension DeviceStatus {
-    /// The states that a device does not leave, and in which it may be forgotten. A revoked device is kept, so that the service
-    /// can still report that it is revoked.
+    /// Whether a device with this status may be forgotten, because a device never leaves this status. A revoked device is
+    /// kept all the same, so that the service can still report that it is revoked.
     package var mayBeForgotten: Bool { self == .deregistered || self == .rejected }
 }
 

@@ -20,10 +20,10 @@ public struct PendingProof: Sendable, Hashable {
     }
 }
 
-/// Keeps proofs until their provider answers, for a day at most.
+/// Keeps proofs until the service erases them: when their attestation provider has answered, or after about a day.
 ///
-/// Guarantee: a proof stays until it is erased or replaced. It is sealed, so that a copy of an erased proof, in a file system
-/// or a backup, is useless without the service key.
+/// Guarantee: a proof stays until it is erased or replaced. It is sealed, so that a copy of an erased proof, in a
+/// file system or a backup, is useless without the service key.
 public protocol PendingProofStore: Sendable {
     /// Keeps a proof. A device has one: a second proof replaces the first.
     func keep(_ proof: PendingProof) async throws(StoreError)

@@ -41,7 +41,7 @@ public struct StoreOpenError: Error, Sendable, Hashable, CustomStringConvertible
         public static let unsupported = Self(rawValue: "unsupported")
         /// The tables do not exist, or are of an older version.
         public static let needsMigration = Self(rawValue: "needsMigration")
-        /// The user lacks a right.
+        /// The database user lacks a privilege.
         public static let notAllowed = Self(rawValue: "notAllowed")
     }
 

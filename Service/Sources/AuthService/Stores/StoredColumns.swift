@@ -8,7 +8,8 @@ package protocol StoredColumns {
     /// A Boolean value. SQLite's rows of older versions have NULL for false. PostgreSQL's columns are never NULL.
     func bool(_ column: String) throws(StoreError) -> Bool
 
-    /// The reason of a demand to rotate that an older version stored without one; nil: a demand without a reason is damage.
+    /// The reason to use for a demand to rotate that an older version stored without one. Nil if no older version did so:
+    /// a missing reason is then damage.
     var reasonOfOldDemands: RotationReason? { get }
 }
 

@@ -225,7 +225,7 @@ extension AuditChain {
     ) async throws(StoreError) -> Int64? {
         var begin = try await start()
         var broken: Int64?
-        // If events were archived or removed during a round, check again from where the log begins now.
+        // If events were archived or removed during the check, its result may be wrong. Check again from where the log begins now.
         for _ in 0..<1000 {
             broken = try await firstBrokenLink(begin, step)
             guard broken != nil, case let now = try await start(), now != begin else { return broken }

@@ -63,7 +63,7 @@ public enum StoredTable: String, Sendable, Hashable, CaseIterable {
         case integer(Int64)
         /// The value of a text column.
         case text(String)
-        /// The value of a bytes column.
+        /// A function that calls a closure with every row, in the order of the tables.
         case bytes([UInt8])
     }
 

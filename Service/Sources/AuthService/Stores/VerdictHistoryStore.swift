@@ -2,7 +2,7 @@ public import AuthContract
 
 /// The verdicts that one process counted in a minute.
 public struct VerdictBatch: Sendable, Hashable {
-    /// Identifies the batch: the store adds it once.
+    /// Identifies the batch, so that the store adds it only once.
     public let id: String
     /// The start of the minute.
     public let minute: UnixTime
@@ -25,7 +25,8 @@ public struct VerdictQuery: Sendable, Hashable {
     public var until: UnixTime
     /// Seconds of a slot: each sum covers one slot. Slots start at multiples of the step.
     public var step: Int64
-    /// The longest of ``VerdictHistory/steps`` that divides ``step``: its slots answer the query and are the fewest to read.
+    /// The longest of ``VerdictHistory/steps`` that divides ``step``. The query reads slots of this length, because they
+    /// are the fewest that answer it.
     public var keptStep: Int64 { VerdictHistory.steps.last { step % $0 == 0 } ?? VerdictHistory.minute }
     /// The apps; nil: all, including counts without an app.
     public var apps: Set<AppID>?
@@ -73,7 +74,7 @@ public struct VerdictSum: Sendable, Hashable {
 /// Guarantees:
 /// - Counts of the same slot and verdict add up, whichever process adds them.
 /// - A batch is added to the slots of all steps or to none, and only once, until its minute is removed.
-/// - Slots of different steps agree: removing minutes changes no sum of hours.
+/// - Slots of different steps agree. Removing the slots of minutes does not change the sums of hours.
 public protocol VerdictHistoryStore: Sendable {
     /// Adds the counts of a batch to one slot of each of ``VerdictHistory/steps``: the one that contains the batch's minute. Adds
     /// to all of these slots or to none. Does nothing if the batch was added before.

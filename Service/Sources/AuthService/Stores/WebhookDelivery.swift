@@ -23,7 +23,7 @@ public struct WebhookDelivery: Sendable, Hashable {
     public static let kept = 100
     private static let maximumFailure = 200
 
-    /// Memberwise initializer. A longer failure is cut.
+    /// Memberwise initializer. A failure of more than 200 characters is truncated.
     public init(
         sequence: Int64, attempt: Int64, at: UnixTime, milliseconds: Int64, status: Int?, failure: String?
     ) {

@@ -10,7 +10,7 @@ public struct Webhook: Sendable, Hashable {
     public var scope: CredentialScope
     /// The codes of the events that it gets; empty: all. They may include codes of a newer version.
     public var codes: Set<String>
-    /// Whether events are delivered.
+    /// The key that signs the deliveries, sealed with the service key.
     public var isEnabled: Bool
     /// The key of signatures, sealed with the service key.
     public let sealedSecret: [UInt8]
@@ -18,7 +18,7 @@ public struct Webhook: Sendable, Hashable {
     public let createdAt: UnixTime
     /// The number of the event up to which every event was delivered or needs no delivery.
     public var position: Int64
-    /// When the first event after the position began to fail; nil: not tried, or the last attempt did not fail.
+    /// When delivery of the first event after `position` first failed; nil if it was not tried, or if the last attempt succeeded.
     public var failingSince: UnixTime?
     /// The reason why the last delivery failed; nil: it did not.
     public var failure: String?
@@ -60,7 +60,7 @@ public struct WebhookChange: Sendable, Hashable {
     public let after: Webhook?
     /// The audit event of the change; nil: the change has none.
     public let event: AuditEvent?
-    /// The deliveries that led to the change, oldest first: the newest `WebhookDelivery.kept` of those that were given.
+    /// The deliveries that led to the change, oldest first. At most `WebhookDelivery.kept`: the newest of those that were given.
     public let deliveries: [WebhookDelivery]
 
     /// A change of this webhook.
@@ -76,7 +76,7 @@ public struct WebhookChange: Sendable, Hashable {
 /// Keeps webhooks. A change and its audit event are one transaction. A call that throws or returns false changes nothing and
 /// appends no event.
 public protocol WebhookStore: Sendable {
-    /// All webhooks, by id.
+    /// All webhooks, ordered by id.
     func webhooks() async throws(StoreError) -> [Webhook]
 
     /// The webhook with this id; nil if there is none.

@@ -40,9 +40,11 @@ package struct SigningKeyRing: Sendable {
         return candidates.lastIndex { now >= Self.signsFrom($0) } ?? candidates.startIndex
     }
 
-    /// When the last token of a key expires; nil if the next key has no standby yet. The key may still sign.
+    /// When the last token of the key at this index expires. Nil while the next key is only the standby or does not
+    /// exist, because the key may then still sign.
     ///
-    /// The next key signs in its place when the next key has been published for long enough and has a standby.
+    /// The next key signs in its place once the next key has been published for long enough and a newer key is the
+    /// standby.
     package func lastTokenEnds(ofKeyAt index: Int) -> UnixTime? {
         guard index >= 0, index + 2 < keys.count else { return nil }
         let (successor, standby) = (keys[index + 1], keys[index + 2])

@@ -38,8 +38,8 @@ public actor SigningKeys {
 
     private struct OpenedKeys: Sendable {
         let ring: SigningKeyRing
-        /// The private keys, in the order of the ring; nil: the key cannot be opened. Its tokens are refused, and it signs
-        /// none.
+        /// The private keys, in the order of the ring. An element is nil if the key cannot be opened. The service then
+        /// refuses that key's tokens, and signs none with it.
         let privateKeys: [P256.Signing.PrivateKey?]
     }
 

@@ -27,11 +27,12 @@ public struct AddedRoot: Sendable, Hashable {
     public let subject: String
     /// The SHA-256 of the certificate's DER, hexadecimal.
     public let thumbprint: String
-    /// The first second at which it is valid.
+    /// The first second at which the root's certificate is valid.
     public let notBefore: UnixTime
-    /// The last second at which it is valid.
+    /// The last second at which the root's certificate is valid.
     public let notAfter: UnixTime
-    /// Whether its key is one of the built-in ones for this use. Such a root has no effect, and can be removed from the file.
+    /// Whether the root's key is one of the built-in keys for the same use. Such a root has no effect, so the operator can
+    /// remove it from the file.
     public let isBuiltIn: Bool
     /// The SHA-256 of the SubjectPublicKeyInfo.
     let keyDigest: [UInt8]
@@ -54,9 +55,9 @@ public struct AddedRoot: Sendable, Hashable {
 }
 
 extension AddedRoot {
-    /// Reads a certificate that may become a trust anchor. It may have expired.
+    /// Reads a certificate that may become a trust anchor. An expired certificate is read too: the caller checks its expiry.
     ///
-    /// The certificate is identified by its key, not its name: built-in keys and known software keys are recognized.
+    /// Built-in keys and known software keys are recognized by the key itself. The certificate's name does not matter.
     ///
     /// - Throws: `ContractError`, with the finding and the remedy.
     init(der: [UInt8], for use: Use) throws(ContractError) {

@@ -6,10 +6,11 @@ extension AuthService {
 
     /// Trusts these roots from now on, instead of the former ones, on every channel.
     ///
-    /// A root that is not among them is no longer trusted, even if the audit log cannot be written. Devices that attested under
-    /// it stay registered. New roots are trusted once the audit log has recorded them.
+    /// A root that is not in `roots` is no longer trusted, even if the audit log cannot be written. Devices that attested
+    /// under such a root stay registered. New roots are trusted once the audit log has recorded them.
     ///
-    /// - Throws: if the event cannot be written. Then no root is added. The next call's event names the removed ones.
+    /// - Throws: if the audit event cannot be written. Then no root is added. The roots that this call removed are named in
+    ///   the event of the next call.
     public func trust(_ roots: AddedRoots) async throws(StoreError) {
         let kept = self.roots.keeping(roots)
         let removed = kept.unrecorded
@@ -28,6 +29,6 @@ extension AuthService {
         apps.trust(roots)
     }
 
-    /// The name of the security event of a start or a reload with added roots, or with fewer of them than before.
+    /// The name of the security event that a start or a reload writes if there are added roots, or if some were removed.
     package static let rootsEvent = "added_roots"
 }

@@ -78,8 +78,8 @@ package struct ForwardedRequest: Sendable {
         Field.allCases.map { $0.rawValue.lowercased() } + ["x-forwarded-for"]
             + ["app", "device", "platform", "assurance"].map { "x-synheart-verified-\($0)" })
 
-    /// Refuses a request in the path form that has a header with a prefix in `removed` and is not in `replaced`. nginx can remove
-    /// only headers that its configuration names, and would pass such a header to the backend as if nginx had set it.
+    /// Refuses a request in the path form if one of its headers has a prefix in `removed` but is not in `replaced`. nginx can remove only
+    /// headers that its configuration names. It would pass such a header to the backend as if nginx had set it.
     private func refuseUnremoved() throws(Refusal) {
         guard line != nil else { return }
         for header in headers.lines {
@@ -117,7 +117,7 @@ package struct ForwardedRequest: Sendable {
             guard try value(.partialBody) ?? "false" == "false" else {
                 throw Self.malformed("the gateway forwarded only a part of the body: raise its limit for bodies")
             }
-            // A gateway that names the original length, and forwards other bytes, does not forward whole bodies.
+            // If the gateway describes the original body and the forwarded body does not match, it did not forward the whole body.
             if line == nil, has(.originalContentLength) || has(.originalTransferEncoding) {
                 let original = try originalBody(isRead: isRead)
                 guard received.isEmpty ? original.isEmpty : original.length ?? received.count == received.count else {
@@ -159,7 +159,8 @@ package struct ForwardedRequest: Sendable {
             throw Self.malformed("X-Original-Transfer-Encoding must be none or transfer codings, separated by commas")
         }
         if length == Self.absent {
-            // Under HTTP/2, a body needs neither header. So if both are absent, only a method that reads shows that there is no body.
+            // Under HTTP/2, a body needs neither header. So if both are absent, the request is known to have no body only if its
+            // method reads, such as GET.
             return OriginalBody(length: nil, isEmpty: coding == Self.absent && isRead)
         }
         guard length.utf8.allSatisfy({ 0x30...0x39 ~= $0 }), let number = Int(length) else {

@@ -66,8 +66,8 @@ public struct VerifiedRequest: Sendable {
     let row: DeviceRow
     /// The role of the key that signed.
     public let signedBy: SigningKeyRole
-    /// The assertion that policy demands and that no header has; nil: none is missing. Only the body of rotate-key may still
-    /// contain one.
+    /// The assertion that the app's policy demands but no header contains; nil: none is missing. Only the body of a
+    /// rotate-key request may still contain it.
     public internal(set) var missingAssertion: AssertionDemand?
 
     /// The app at the time of the judgement.

@@ -2,8 +2,9 @@ package import AuthContract
 
 /// The origins that scheme 2 requests may have been sent to (*Authority* in the protocol).
 extension RequestVerifier {
-    /// The origins that the request may have been sent to, as the configuration of the service or of the app lists them. If the
-    /// service has no configured origins, its own routes accept the request's origin if it is loopback. Empty: scheme 2 is refused.
+    /// The origins that the request may have been sent to, as the configuration of the service or of the app lists them.
+    /// If the service has no configured origins, its own routes accept the origin of the request if that origin is
+    /// loopback. If the result is empty, scheme 2 is refused.
     func origins(
         of request: IncomingRequest, app: ProvisionedApp, _ operation: Operation
     ) throws(Refusal) -> [RequestOrigin] {
@@ -36,7 +37,8 @@ extension RequestVerifier {
         return (try? RequestOrigin(request.incoming.provenance))?.isLoopback ?? false
     }
 
-    /// Judges the request at the first origin at which its signature verifies, or else at the request's own origin.
+    /// Judges the request at the first origin at which its signature verifies. If there is none, returns the judgement at
+    /// the origin that the request already has.
     func admit(
         _ request: SignedRequest, orAt others: ArraySlice<RequestOrigin>, _ row: DeviceRow
     ) throws(Refusal) -> Judgement {
@@ -49,8 +51,8 @@ extension RequestVerifier {
         return first
     }
 
-    /// Distinguishes a wrong origin on the service's own routes from a wrong signature. The client's headers explain a refusal,
-    /// and never admit a request (*Authority*).
+    /// Distinguishes a wrong origin on the service's own routes from a wrong signature. The origins in the client's headers
+    /// only explain a refusal. They never admit a request (*Authority*).
     func explained(_ judgement: Judgement, _ request: SignedRequest, _ row: DeviceRow) throws(Refusal) -> Judgement {
         guard judgement.refusal?.code == .invalidSignature, request.scheme == .two, request.operation != .otherService,
             row.device.status != .deregistered

@@ -30,11 +30,11 @@ struct RequestVerifier: Sendable {
         var claimed: (device: DeviceID, exists: Bool)?
         do throws(Refusal) {
             let headers = try wellFormed { try SignatureHeaders(request.headers) }
-            // A malformed assertion must be refused before the claims are made.
+            // Decode the assertion here: a malformed one must be refused before the request makes its replay claims.
             let assertion = try wellFormed { try Self.assertion(in: request.headers) }
             // Allow only letters and -: a line break ends the method in the signed message, so none may be part of it.
             guard request.method.isMethod else {
-                throw Refusal(malformed: ContractError("the method must be letters"))
+                throw Refusal(malformed: ContractError("the method must be 1 to 32 letters or '-'"))
             }
             claimed = (headers.deviceID, false)
             // The addresses of another service's clients are not known here. That service limits their rate.
@@ -214,8 +214,8 @@ struct RequestVerifier: Sendable {
         Refusal(.unsupportedSigVersion, "below the floor, scheme \(floor.rawValue)")
     }
 
-    /// Checks the device's bucket and the app's quota of live claims, and makes the claims. If nodes share buckets, the bucket
-    /// and the claims take one round trip.
+    /// Checks the device's rate limit and the app's quota of live replay claims, and makes the claims. If nodes share rate
+    /// limits, the rate limit and the claims take one round trip to the store.
     private func admitAndClaim(_ request: SignedRequest, _ tag: ClaimTag?) async throws(Refusal) {
         guard request.needsClaims, let shared = protection.shared else {
             try await protection.admitDevice(request.deviceID)
@@ -254,7 +254,7 @@ struct RequestVerifier: Sendable {
         guard isHeld else { throw stale }
     }
 
-    /// Counts the claims in the app's quota of live claims, and makes them.
+    /// Counts the request's replay claims in the app's quota of live claims, and makes the claims.
     ///
     /// - Parameter make: makes the claims with their expiry and the app's future window. It returns nil if it made none.
     private func claim(

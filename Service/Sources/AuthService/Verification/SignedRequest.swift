@@ -17,7 +17,7 @@ final class SignedRequest: Sendable {
     let message: [UInt8]
     /// The thumbprint of the key that the signer names; scheme 2 only.
     let keyID: String?
-    /// The claims, each of which may be made only once.
+    /// The replay claims of this request. The replay store accepts each claim only once, so it detects a repeated request.
     let claims: [ReplayClaim]
 
     var appID: AppID { headers.appID }

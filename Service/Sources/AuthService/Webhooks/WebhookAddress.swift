@@ -38,7 +38,7 @@ package struct WebhookAddress: Sendable, Hashable {
 
     /// Whether deliveries may go to this address.
     ///
-    /// - Parameter isNamed: whether the URL itself names this machine.
+    /// - Parameter isNamed: whether the URL itself names this machine. Only then are loopback addresses allowed.
     package func isAllowed(loopback isNamed: Bool) -> Bool { Self.isAllowed(bytes, loopback: isNamed) }
 
     #if canImport(Glibc)

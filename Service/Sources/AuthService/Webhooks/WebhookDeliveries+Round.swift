@@ -16,8 +16,8 @@ extension WebhookDeliveries {
         /// All attempts.
         var deliveries: [WebhookDelivery] = []
         var failed: [RecordedAuditEvent] = []
-        /// The failed events that are not sent again. An event is given up only after a failed attempt of this event: the receiver
-        /// may have refused only an earlier one.
+        /// The failed events that are not sent again. An event is given up only after an attempt to send this very event
+        /// failed: the receiver may refuse one event and accept the later ones.
         var givenUp: Set<Int64> = []
         var failure: String?
         /// The receiver answered 410 Gone: it wants no more deliveries (Standard Webhooks).

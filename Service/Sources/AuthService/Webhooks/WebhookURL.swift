@@ -2,7 +2,7 @@ public import AuthContract
 
 /// The URL of a receiver: https, or http to this machine. Plain http to another machine needs `allowsHTTP`.
 public struct WebhookURL: Sendable, Hashable {
-    /// The whole URL, with its origin normalized: a client sees the same host as the checks of addresses.
+    /// The whole URL, with its origin normalized, so that the HTTP client connects to the same host that the address check examined.
     public let text: String
     /// Scheme, host and port.
     public let origin: RequestOrigin

@@ -2,10 +2,11 @@ internal import AuthContract
 
 /// The next events of one webhook: the position, and the delivered events after it.
 ///
-/// Events of one device are delivered in their order. Events of different devices are independent: an event that the receiver
-/// refuses delays only the events of its device, until `size` events follow the position.
+/// Events of one device are delivered in their order. Events of different devices are independent: an event that the
+/// receiver refuses delays only the events of its device. But at most `size` events after the position are read. Later
+/// events wait until the refused event is delivered or given up.
 struct WebhookWindow: Sendable {
-    /// The number of the event up to which no event needs a delivery any more.
+    /// The number of an event. Neither this event nor any earlier one needs a delivery any more.
     private(set) var position: Int64
     /// Events after the position that were delivered already.
     private var done: Set<Int64> = []

@@ -76,7 +76,8 @@ public struct Webhooks: Sendable {
         }
     }
 
-    /// The text of a receiver's URL. Names are resolved for each delivery; an address is checked now.
+    /// Checks a receiver's URL, and returns its normalized text. If the host is an address, the address is checked now. A
+    /// name is resolved for each delivery, and its addresses are checked then.
     private func receiver(_ text: String) throws(ContractError) -> String {
         let url = try WebhookURL(text, allowingHTTP: allowsHTTP)
         // A resolver may accept an address with a dot at its end as the address without the dot.
@@ -185,7 +186,7 @@ public struct Webhooks: Sendable {
         throw ConcurrentChanges(of: "the webhook").storeError
     }
 
-    /// An event about a webhook. Path and query of the URL may be secret, so only the origin is in it.
+    /// An event about a webhook. Path and query of the URL may be secret, so the event contains only the origin.
     func event(_ code: AuditEvent.Code, _ webhook: Webhook, _ actor: String) -> AuditEvent {
         AuditEvent(
             code, at: clock.now, actor: actor, appID: webhook.onlyApp,

@@ -15,25 +15,27 @@ enum PageTable {
         ] + DeviceChange.allCases.map { DeviceChangePage(change: $0) }
         + WebhookAction.allCases.map { WebhookActionPage(change: $0) }
 
-    /// The links at the top. A link with a call is shown only to people who may make the call.
+    /// The links at the top of each page. A link whose `needs` is not nil is shown only to people who may make that call.
     static let navigation: [(title: String, path: String, needs: AdminRoute?)] = [
         ("Now", "", nil), ("Apps", "/apps", .listApps), ("History", "/history", .showHistory),
         ("Refusals", "/refusals", .listRecordings), ("Devices", "/devices", .listDevices),
         ("Audit", "/audit", .queryAudit), ("Access", "/access", .listSigningKeys),
     ]
 
-    /// Whether a link at the top leads to the part that a page belongs to.
+    /// Whether a link at the top is marked as current on a page: it leads to this page, or to a path above the page's
+    /// path.
     ///
     /// - Parameters:
     ///   - link: the path of the link, as in `navigation`.
     ///   - path: the page's path below `/console`, as sent.
     static func isCurrent(_ link: String, at path: String) -> Bool {
-        // The page that sets up an app belongs to the apps, although its path does not begin with `/apps`.
+        // The page that sets up an app marks the link `/apps` as current, although its path does not begin with `/apps`.
         let path = path == "/set-up" ? "/apps" : path
         return path == link || !link.isEmpty && path.hasPrefix(link + "/")
     }
 
-    /// The page of a path, and the values of its parameters, decoded; nil: there is none.
+    /// Finds the page for a path, and decodes the values of the parameters in the path. Returns nil if no page has this
+    /// path.
     ///
     /// - Parameter path: below `/console`, as sent.
     static func find(_ path: String) -> (page: any ConsolePage, parameters: [String: String])? {

@@ -17,8 +17,8 @@ struct Visit: Sendable {
 
     var now: UnixTime { service.now }
 
-    /// The origin in the address bar, for commands. If the browser sends an `Origin`, the result is correct even behind a proxy
-    /// that ends TLS.
+    /// The origin in the browser's address bar, for the commands that a page shows. If the browser sends an `Origin`
+    /// header, the result is correct even behind a proxy that terminates TLS.
     var origin: String {
         if let origin = request.origin, request.isFromOwnPage { return origin }
         return (request.isTLS ? "https://" : "http://") + request.host
@@ -108,8 +108,8 @@ struct Visit: Sendable {
         try await call(AdminCall(.listApps))["apps"]?.elements.compactMap { $0["app_id"]?.string } ?? []
     }
 
-    /// The app to which a list is narrowed; nil: the list is not narrowed. A call with a credential for some apps must name an
-    /// app, so if the query names none, this is the first of `apps`.
+    /// The app to which a list is narrowed; nil: the list is not narrowed. If the credential is limited to some apps,
+    /// each call must name an app. So if the query names none, the result is the first of `apps`.
     func narrowedApp(_ apps: [String]) -> String? {
         if let app = request.query["app"], !app.isEmpty { return app }
         return credential.scope == .allApps ? nil : apps.first

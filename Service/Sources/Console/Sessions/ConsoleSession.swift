@@ -43,7 +43,7 @@ struct ConsoleSession: Sendable {
 /// A page's message about a change that was made.
 struct Notice: Sendable, Hashable {
     let sentence: String
-    /// The change as commands.
+    /// The commands that make the same change in a terminal.
     let commands: CallCommands
     /// The path of the page that shows the notice. Other pages, such as one in another tab, do not show it.
     let path: String

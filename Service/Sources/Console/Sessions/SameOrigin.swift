@@ -1,10 +1,11 @@
 internal import AuthServer
 
 extension PageRequest {
-    /// Whether a page of this origin sent the form. The listener has already checked that `Host` is one of `operations.hosts`.
+    /// Whether a page of this origin sent the form. The listener has already checked that `Host` is one of
+    /// `operations.hosts`.
     ///
-    /// Browsers send `Origin` with every form. A proxy may end TLS, so an unencrypted connection allows both schemes; the
-    /// authority must always be the one in the address bar.
+    /// Browsers send `Origin` with every form. A proxy may terminate TLS, so both schemes are allowed if this connection
+    /// is unencrypted. The host and port must always be those in the address bar.
     var isFromOwnPage: Bool {
         if let fetchSite, fetchSite != "same-origin" { return false }
         guard let origin else { return fetchSite == "same-origin" }
@@ -12,8 +13,8 @@ extension PageRequest {
             || !isTLS && origin.lowercased() == "http://\(host)".lowercased()
     }
 
-    /// Whether a page of another origin linked here, or uses this page as an image or a script. Then the session is not used,
-    /// because browsers send the cookie also for pages of other hosts of the same domain.
+    /// Whether a page of another origin linked here, or uses this page as an image or a script. Then the session is not
+    /// used, because browsers send the cookie even if the request comes from a page of another host of the same domain.
     var isReadFromElsewhere: Bool {
         method != "POST" && fetchSite.map { $0 != "same-origin" && $0 != "none" } ?? false
     }

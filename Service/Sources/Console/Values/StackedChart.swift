@@ -73,7 +73,8 @@ struct StackedChart: Sendable {
         return first == last ? " Marked: change \(first)." : " Marked: changes \(first) to \(last)."
     }
 
-    /// The numbers above the lines. Lines that are close share a label, such as `2–4`, because the chart may be narrow.
+    /// The labels above the markers' lines: the numbers of the markers. Markers that are close share a label, such as
+    /// `2–4`, because the chart may be narrow.
     private var labels: [PageValue] {
         var groups: [(first: Int, last: Int, share: Double)] = []
         for (number, share) in marked {

@@ -15,7 +15,8 @@ enum ClaimTable {
     static let reach = 1024
     /// If more seconds than this pass between two sweeps, the server's clock may have jumped.
     static let gap = 60
-    /// Seconds for which a loss is kept after its end. After that, no request with a lost date is fresh by any node's clock.
+    /// Seconds for which a loss is kept. A loss is a range of request dates whose claims may be missing. This many
+    /// seconds after the end of the range, every request that is dated in it is too old by any node's clock.
     static let lossKept = 3600
     /// Seconds before the sweep retries to remove the rows of a table that a long transaction reads.
     static let pause = 60

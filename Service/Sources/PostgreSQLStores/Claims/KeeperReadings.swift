@@ -1,11 +1,12 @@
 internal import AuthService
 internal import Bytes
 
-/// Numbers this node's readings of the keeper's row.
+/// Numbers this node's readings of the row that names the keeper of the claims (`KeeperTable`).
 ///
-/// PostgreSQL has the number of the node's last reading in `claim_nodes`. If it has a lower one than it acknowledged, its data went
-/// back to an earlier state: another copy of the database has its name or address now, or a copy of the server was started without
-/// a promotion. Claims may be missing then, and the stored identity of the server does not show it.
+/// PostgreSQL stores the number of the node's last reading in `claim_nodes`. If the stored number is lower than one
+/// that PostgreSQL acknowledged, its data went back to an earlier state: another copy of the database has its name or
+/// address now, or a copy of the server was started without a promotion. Claims may be missing then, and the stored
+/// identity of the server does not show it.
 final class KeeperReadings: Sendable {
     private struct State: Sendable {
         var begun: Int64 = 0
@@ -46,12 +47,13 @@ final class KeeperReadings: Sendable {
         }
     }
 
-    /// The statement that fails if this server's data went back.
+    /// The statement that fails if this server's data went back to an earlier state.
     func requirement(on primary: PrimaryPlace?) -> Statement {
         Statement("SELECT require_claim_node($1::uuid, $2)", [.text(node.text), .integer(least(on: primary))])
     }
 
-    /// Whether the server's data is of an earlier state than this node has read there: its number for this node is too low.
+    /// Whether the server's data went back to an earlier state: the number of this node's last reading in `claim_nodes`
+    /// is lower than one that this server acknowledged.
     func areAhead(of connection: isolated Connection) throws(StoreError) -> Bool {
         let row = try connection.row(
             "SELECT claims_went_back($1::uuid, $2) AS is_back",

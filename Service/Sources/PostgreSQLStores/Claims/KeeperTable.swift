@@ -119,8 +119,9 @@ struct KeeperTable: Sendable {
     /// - Parameters:
     ///   - place: the store.
     ///   - id: the id in the row.
-    ///   - settling: whether second claims may be missing, so that neither this id nor a later one has an unclaimed end for a
-    ///     while. They may also be missing if PostgreSQL's data went back. After that, this node makes claims again.
+    ///   - settling: whether second claims may be missing, so that neither this id nor a later one has an unclaimed end
+    ///     for a while. The call also assumes this if PostgreSQL's data went back to an earlier state. In both cases, it
+    ///     records a reading of this node, so that the node can make claims again.
     ///   - actor: who names the store, for the audit event.
     ///   - now: this process' clock.
     func name(

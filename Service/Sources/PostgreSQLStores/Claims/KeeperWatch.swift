@@ -5,20 +5,20 @@ internal import Logging
 
 /// Reads the keeper of the claims' history once a second. Renews the lease while the keeper is this node's store.
 ///
-/// A node that starts while no node renews the lease takes over. If this node's store was the keeper since the node started, the
-/// node does not take over again: an operator has named another store.
+/// A node that starts while no node renews the lease makes its store the keeper. If this node's store was the keeper
+/// at any time since the node started, the node does not do this again, because an operator has named another store.
 final class KeeperWatch: ClaimKeeper {
     private struct State: Sendable {
         var reading: (id: ClaimHistoryID, until: ContinuousClock.Instant)?
         var trouble = StoreError(.unavailable, "PostgreSQL did not say yet which store keeps the claims")
         var wasKeeper = false
-        /// The last id that this node used and saw replaced.
+        /// The last id of the claims' history that this node used and then saw replaced.
         var replaced: String?
         /// Whether PostgreSQL's data had gone back to an earlier state at the last reading.
         var wentBack = false
-        /// When this node named ids because the data had gone back.
+        /// When this node named new ids because PostgreSQL's data had gone back to an earlier state.
         var namings: [ContinuousClock.Instant] = []
-        /// The latest renewal that this node saw, and when it first saw it.
+        /// The time of the latest lease renewal that this node saw, and when the node first saw it.
         var lastRenewal: (at: UnixTime, since: ContinuousClock.Instant)?
         var logged: String?
         var task: Task<Void, Never>?
@@ -26,8 +26,9 @@ final class KeeperWatch: ClaimKeeper {
 
     private static let interval: Duration = .seconds(1)
     private static let retryInterval: Duration = .milliseconds(200)
-    /// How many ids a node names in `SecondClaim.settling` seconds because the data went back. If it finds two servers in turn, each
-    /// seems to have gone back, and without this limit it would record losses for all nodes without end.
+    /// The largest number of new ids that a node names within `SecondClaim.settling` seconds because PostgreSQL's data
+    /// went back to an earlier state. If the node reaches two servers alternately, each seems to have gone back. Without
+    /// this limit, the node would then record losses for all nodes endlessly.
     private static let maximumNamings = 3
 
     private let table: KeeperTable
@@ -100,10 +101,12 @@ final class KeeperWatch: ClaimKeeper {
 
     // MARK: Rounds
 
-    /// Runs one round. Returns false if it failed, or if another process named a keeper meanwhile: the next round then begins
-    /// sooner.
+    /// Runs one round: reads the keeper, renews the lease, and takes over if possible. Returns false if the next round
+    /// must begin sooner: the round failed, PostgreSQL's data had gone back to an earlier state, or another process named
+    /// a keeper meanwhile.
     ///
-    /// - Parameter isUsable: whether this node's store was just found usable. An unusable store must not replace the keeper.
+    /// - Parameter isUsable: whether this node's store was just found usable. An unusable store must not replace the
+    ///   keeper.
     @discardableResult
     func read(isUsable: Bool = false) async -> Bool {
         let asked = ContinuousClock.now
@@ -129,7 +132,7 @@ final class KeeperWatch: ClaimKeeper {
             } else if mayTakeOver(keeper, asked) {
                 if let former = keeper.place, !isUsable {
                     guard let trouble = await troubleOfClaims() else {
-                        // A node may have begun to renew the lease meanwhile.
+                        // Read the row again, because another node may have begun to renew the lease meanwhile.
                         return await read(isUsable: true)
                     }
                     refuse(

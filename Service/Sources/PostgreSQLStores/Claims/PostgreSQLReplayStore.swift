@@ -35,7 +35,7 @@ final class PostgreSQLReplayStore: ReplayStore {
         var isClaimed: Bool { if case .outcome(.claimed) = self { true } else { false } }
     }
 
-    /// The largest number of calls in one transaction, and of concurrent transactions.
+    /// The largest number of calls in one transaction (`batch`), and of concurrent transactions (`lanes`).
     private static let batch = 64
     static let lanes = 4
 

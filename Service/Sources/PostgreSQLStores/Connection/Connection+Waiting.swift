@@ -4,7 +4,7 @@ internal import CPostgreSQL
 internal import Foundation
 
 extension Connection {
-    /// The time that a cancelled statement has to end.
+    /// How long a cancelled statement may take to end.
     private static var grace: Duration { .milliseconds(500) }
 
     /// Waits for the socket. Cancels the statement at the deadline, or when the caller no longer waits, and closes the connection
@@ -87,7 +87,7 @@ extension Connection {
         return texts
     }
 
-    /// Waits for a time, or for a signal.
+    /// Waits until the time has passed, or until the thread's signal is raised.
     func sleep(_ time: Duration) { waitForSignal(orSocketOf: nil, until: .now + time) }
 
     private func waitForSignal(orSocketOf handle: OpaquePointer?, until end: ContinuousClock.Instant) {

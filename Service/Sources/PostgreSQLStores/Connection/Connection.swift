@@ -45,7 +45,7 @@ actor Connection {
     var failure: ServerFailure?
     private(set) var server: ServerAddress.Server?
     var transaction: OpenTransaction?
-    /// Whether the server stopped waiting for a replica.
+    /// Records the server's warning that it committed but no longer waits for a replica.
     let replication = ReplicationWarning()
     /// Whether the last transaction failed after its commit was sent, so that the change may have happened.
     var isOutcomeUnknown = false
@@ -117,8 +117,8 @@ actor Connection {
             let index = (preferred + attempt) % address.servers.count
             let server = address.servers[index]
             do throws(StoreError) {
-                // The caller gets its answer at its deadline. The attempt continues, so that the next server is tried if it
-                // fails.
+                // `DeadlineWatch` answers the caller at the caller's deadline, but the attempt continues until its own timeout. So
+                // the next server is tried if this one does not answer.
                 try withOwnTime(address.connectTimeout) { (connection) throws(StoreError) in
                     try connection.connect(to: server)
                 }
@@ -182,7 +182,8 @@ actor Connection {
         guard let timeline else { return }
         let answer: StatementResult?
         do throws(StoreError) { answer = try run([TimelineGuard.question]).last } catch {
-            // A missing right, or a missing or unsupported function: the server is not plain PostgreSQL.
+            // The user lacks a privilege (42501), or the function is missing (42883) or unsupported (0A000). Such a server is not
+            // plain PostgreSQL.
             let isUnable = ["42501", "42883", "0A000"].contains(failure?.state)
             guard isUnable, address.servers.count == 1, handle != nil else { throw error }
             return

@@ -131,8 +131,8 @@ struct PoolState<Connection: Sendable, Request: PooledRequest>: Sendable {
         _ connection: Connection, isOpen: Bool, at now: ContinuousClock.Instant
     ) -> (next: [Request]?, another: Connection?) {
         lookUpsBegan = nil
-        // During an outage, a closed connection leaves waiting requests to the open ones. If there are none, it tries to open: its
-        // failure refuses the waiting requests, which would otherwise wait until their deadlines.
+        // During an outage, a closed connection leaves waiting requests to the open ones. If no connection is open, the
+        // closed one tries to open. If it fails, the waiting requests are refused at once instead of at their deadlines.
         let mayTake = isOpen || outage == nil || use.processes.isEmpty
         return serve(connection, isOpen, mayTake: mayTake, at: now)
     }

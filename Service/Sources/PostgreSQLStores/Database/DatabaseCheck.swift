@@ -86,7 +86,8 @@ enum DatabaseCheck {
     /// - Parameters:
     ///   - address: the servers.
     ///   - settings: statements that the connection runs first.
-    ///   - deadline: the longest time for the body. To open the connection, the timeout of the address applies.
+    ///   - deadline: the longest time for the body. The attempt to connect is limited by `address.connectTimeout`
+    ///     instead.
     ///   - body: uses the connection.
     static func withConnection<Value: Sendable>(
         _ address: ServerAddress, settings: [Statement] = [], deadline: Duration,
@@ -145,7 +146,7 @@ extension Connection {
 }
 
 extension StoreOpenError {
-    /// Explains why a statement failed that checks or creates the tables.
+    /// Explains why a statement that checks or creates the tables failed.
     fileprivate init(failure: ServerFailure?, _ error: StoreError) {
         switch failure?.state {
         case "42501":

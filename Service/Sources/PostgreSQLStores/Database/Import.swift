@@ -29,7 +29,7 @@ extension PostgreSQLStores {
             try imported.requireEmpty(connection)
             try export { table, cells in try imported.add(cells, of: table, on: connection) }
             try imported.flush(on: connection)
-            // Claims are not moved. Record a loss, or requests that the other engine accepted would be accepted again.
+            // Claims are not imported. Record a loss, so that the requests that the other engine accepted are not accepted again.
             _ = try connection.rows(
                 "UPDATE claim_history SET identity = 'moved from another engine', clock = greatest(clock, $1)",
                 [.integer(lastReading?.seconds ?? 0)])
@@ -45,8 +45,8 @@ extension PostgreSQLStores {
         }
     }
 
-    /// Records a loss that covers the widest future window from now on. The app records of a backup are old: a wider window may
-    /// have been set later, and requests were accepted under it.
+    /// Records a loss that covers all dates up to the widest allowed future window from now. The app records in a backup are old: the
+    /// future window of an app may have been widened later, and requests were then accepted under the wider window.
     private static let oldRecordsLoss = """
         UPDATE claim_history SET lost_from = lost_from || \(Schema.serverClock) - \(ReplayClaim.life),
           lost_to = lost_to || \(Schema.serverClock) + \(SignaturePolicy.maximumFutureWindow - ClaimHistory.leastWindow)

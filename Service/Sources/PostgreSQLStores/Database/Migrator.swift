@@ -1,6 +1,6 @@
 internal import AuthService
 
-/// Migrates the tables to this version, and reports their version.
+/// Migrates the tables to `Schema.version`, and reports their version.
 enum Migrator {
     /// The state of a database.
     enum State: Sendable, Equatable {

@@ -18,13 +18,15 @@ extension Schema {
             ON CONFLICT (node) DO UPDATE SET number = greatest(known.number, excluded.number), read_at = excluded.read_at
         $$
         """,
-        // Whether the data went back: a reading that the server acknowledged is missing. `lowest` is the number of the last one; 0: none.
+        // Whether the data went back to an earlier state: a reading of the node `asker` that the server acknowledged is
+        // missing. `lowest` is the number of the last acknowledged reading; 0 if there is none.
         """
         CREATE FUNCTION claims_went_back(asker uuid, lowest bigint) RETURNS boolean LANGUAGE sql STABLE AS $$
           SELECT lowest > 0 AND NOT EXISTS (SELECT 1 FROM claim_nodes WHERE node = asker AND number >= lowest)
         $$
         """,
-        // Begins a transaction that makes claims. If the data went back, the transaction fails, so it leaves no claim and no tag.
+        // Runs first in each transaction that makes claims. If the data went back to an earlier state, the function makes the
+        // transaction fail, so that no claim and no tag (`ClaimTag`) is stored.
         """
         CREATE FUNCTION require_claim_node(asker uuid, lowest bigint) RETURNS void LANGUAGE plpgsql AS $$
         BEGIN
@@ -33,8 +35,8 @@ extension Schema {
           END IF;
         END $$
         """,
-        // Reads the keeper's row for a node, renews the lease, and records the reading. If the data went back, nothing is recorded
-        // until the claims' history has a new id, so that the node makes no claims before.
+        // Reads the keeper's row for a node, renews the lease, and records the reading. If the data went back to an earlier state, the
+        // reading is not recorded. The node then makes no claims here until it has named a new id (`KeeperTable.name`).
         """
         CREATE FUNCTION read_keeper_for_node(
           mine text, reading bigint, tolerance bigint, asker uuid, turn bigint, lowest bigint,
@@ -60,7 +62,7 @@ extension Schema {
     /// The SQLSTATE of `require_claim_node`.
     static let wentBackState = "SA001"
 
-    /// How long, in seconds, the row of a node that reads no more stays: 30 days. A node that cannot reach PostgreSQL for longer treats
-    /// the claims as lost.
+    /// Seconds for which a node's row is kept after the node's last reading: 30 days. A node that cannot reach PostgreSQL
+    /// for longer treats the claims as lost.
     private static let claimNodeLife = 30 * 86_400
 }

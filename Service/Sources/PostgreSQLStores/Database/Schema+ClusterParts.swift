@@ -4,8 +4,8 @@ internal import AuthService
 /// without a second claim. The id of the claims' history stays the same. `SecondClaim` explains why no request is accepted twice.
 extension Schema {
     static let clusterParts = [
-        // Until `unbound_until`, there is no unclaimed end: a node of the previous version may make claims with a reading of the
-        // clock that it took after it asked which servers are masters.
+        // Until `unbound_until`, a part of a Redis Cluster has no unclaimed end. A node of the previous version may make claims with a
+        // clock reading that it took after it asked the masters which server has the part, but `SecondClaim` requires an earlier reading.
         "ALTER TABLE claim_keeper ADD COLUMN unbound_until bigint NOT NULL DEFAULT 0",
         // Set `unbound_until`, because a node of the previous version may be running. If no node ever renewed the lease and no
         // device exists, no node has made a claim, so this is not needed.
@@ -14,7 +14,7 @@ extension Schema {
           WHERE renewed_at IS NOT NULL OR EXISTS (SELECT 1 FROM devices)
         """,
         readingKeeper(as: "read_claim_history_id"),
-        // Nodes of the previous version read the id by this function. It records the call before they get the id.
+        // Nodes of the previous version read the id by this function. It sets `unbound_until` before they get the id.
         """
         CREATE OR REPLACE FUNCTION read_claim_keeper(
           mine text, reading bigint, tolerance bigint,

@@ -10,10 +10,11 @@ extension Schema {
         """
     private static let notingKeeper = ", keeper = (SELECT id FROM claim_keeper)"
 
-    /// A loss of all claims.
+    /// Replaces `note_claim_loss`, so that a loss covers all claims.
     ///
-    /// The dates since the clock's last jump are refused, because the readings since then may turn out to be wrong. `purged_to`
-    /// is set too, because the expired claims are also lost: if the clock steps back, their requests must be refused.
+    /// The dates since the clock's last jump are refused, because the readings since then may turn out to be wrong.
+    /// `purged_to` is set too, because the expired claims are also lost: if the clock steps back, their requests must be
+    /// refused.
     static let totalLosses = [
         noteClaimLoss(
             lease: keeperLease, noting: notingKeeper,
@@ -36,7 +37,7 @@ extension Schema {
           renewed_at bigint
         )
         """,
-        // A database that kept its own claims stays the keeper. In a new database, any node may become the keeper at once.
+        // A database that kept its own claims stays the keeper. In a new database, the store of any node may become the keeper at once.
         """
         INSERT INTO claim_keeper (id, place, renewed_at)
           SELECT replace(gen_random_uuid()::text, '-', ''), CASE WHEN identity = claim_identity() THEN \(here) END,

@@ -31,15 +31,15 @@ extension Schema {
         // Records the loss of the claims in the Redis: refuses the dates up to `unclaimed_end`. The caller passes the
         // `unclaimed_end` of `lock_claim_keeper`, before the row gets the new id. Returns whether the function recorded the
         // loss. If not, the first call under the new id records the loss with its whole interval (`note_claim_loss`). This
-        // function must not record the whole interval: a commit may take long, and nodes use the Redis until the commit and for
-        // a lease after it. The unclaimed end stays correct, because no node gets a later mark meanwhile.
+        // function must not record the whole interval: a commit may take long, and nodes use the Redis until the commit and
+        // for a lease after it. The unclaimed end stays correct, because no node gets a later mark meanwhile.
         //
-        // If the server's clock jumped ahead, `claim_history` has no run that reaches the clock's new time: no node's clock agrees
-        // with it, so no node sweeps. This function must not record a reading of such a clock: the loss that is found when the
-        // clock is corrected would begin at the run before the jump.
+        // If the server's clock jumped ahead, no node's clock agrees with it. So no node sweeps, and `claim_history` has no
+        // run that reaches the clock's new time. This function must not record a reading of such a clock. Otherwise, when the
+        // clock is corrected, the recorded loss would reach from the run before the jump to that reading.
         //
-        // No claim in this database is lost, so the runs in `claim_history` stay. Its column `keeper` stays too, so that a later
-        // loss also covers the time in which nodes could still use the Redis.
+        // No claim in this database is lost, so the runs in `claim_history` stay. Its column `keeper` stays too, so that a
+        // later loss also covers the time in which nodes could still use the Redis.
         """
         CREATE FUNCTION keep_claims_here(named text, unclaimed_end bigint) RETURNS boolean LANGUAGE plpgsql AS $$
         DECLARE

@@ -13,8 +13,8 @@ extension Schema {
           ADD COLUMN settles_at bigint NOT NULL DEFAULT 0, ADD COLUMN ruled_id text COLLATE "C",
           ADD COLUMN server_start timestamptz
         """,
-        // Records the server's present start as safe: its files are only replaced before a start, and no second claim was made before
-        // this migration.
+        // Records the server's present start, so that nodes do not set `settles_at` for it. Files can be replaced by an earlier state only
+        // while the server is stopped, and no second claim was made before this migration. So this start lost no second claim.
         "UPDATE claim_keeper SET server_start = pg_postmaster_start_time()",
         // Set `settles_at`, because a node of the previous version may be running. If no node ever renewed the lease and no
         // device exists, no node has made a claim, so this is not needed.
@@ -22,9 +22,8 @@ extension Schema {
         UPDATE claim_keeper SET settles_at = \(settlement)
           WHERE renewed_at IS NOT NULL OR EXISTS (SELECT 1 FROM devices)
         """,
-        // Nodes of the previous version read the id by this function. It records the call before they get the id, so a later
-        // replacement of the id sees the record. If the row that was read already has a record that is recent enough, the function
-        // writes no new one.
+        // Nodes of the previous version read the id by this function. It raises `settles_at` before they get the id, so a later replacement
+        // of the id sees the raised value. If `settles_at` is already late enough, the function does not raise it.
         """
         CREATE OR REPLACE FUNCTION read_claim_keeper(
           mine text, OUT named text, OUT kept_in text, OUT renewed bigint, OUT present bigint
@@ -103,8 +102,8 @@ extension Schema {
           IF FOUND THEN PERFORM note_claim_loss(reading); END IF;
         END $$
         """,
-        // `take_claims` without the check of which store is the keeper. Both functions use the same tables with the same bound,
-        // and the same sweep frees them.
+        // `take_claims` without the check of which store is the keeper. Both functions use the same tables with the same size
+        // limit, and the same sweep frees them.
         """
         CREATE FUNCTION take_second_claims(
           wanted uuid[], stamp bigint, expiry bigint, clock bigint, future bigint, tolerance bigint,
@@ -168,8 +167,8 @@ extension Schema {
     /// The recorded identity with `elsewhere` in place of the keeper's id, as it is while another store is the keeper.
     static let identityElsewhere = "regexp_replace(history.identity, '[^:]*$', 'elsewhere')"
 
-    /// The end of the settling time (`SecondClaim.settling`) that begins now, and 10 s more. While nodes of the previous version
-    /// read the id, it is recorded again only after these 10 s. After a start of the server, the first node that reads the id
-    /// records it once.
+    /// The end of the settling time (`SecondClaim.settling`) that begins now, plus 10 s. Because of the 10 s, reads of
+    /// the id by nodes of the previous version record a new end at most every 10 s. After a start of the server, the
+    /// first node that reads the id records the end once.
     static let settlement = "\(serverClock) + \(SecondClaim.settling + 10)"
 }

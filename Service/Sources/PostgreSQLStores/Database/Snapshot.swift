@@ -1,10 +1,11 @@
 package import AuthService
 
 extension PostgreSQLStores {
-    /// Gives a body the end of the audit log and a function that visits every row, both from one snapshot. Nodes may run.
+    /// Gives a body the end of the audit log and a function that visits every row, both from one snapshot. Nodes may use
+    /// the database meanwhile.
     ///
-    /// The rows have the types and the order of `StoredTable`. Events that are not yet in the chain follow the others, with the
-    /// hashes that result from this order. So they come after the end that the body gets.
+    /// The rows have the types and the order of `StoredTable`. Events that are not yet in the chain follow the others,
+    /// with the hashes that result from this order. So they come after the end that the body gets.
     package func snapshot(_ body: @escaping @Sendable (AuditLink?, StoredTable.Export) throws -> Void) async throws {
         try await database.chainAll()
         try await snapshotWithoutChaining(body)
@@ -78,7 +79,7 @@ extension StoredTable.Column {
             return "(SELECT thumbprint FROM keys WHERE keys.device_id = devices.device_id AND role = 'current')"
         }
         guard kind == .integer else { return name }
-        // Truth values are integers in the other engine.
+        // `StoredTable` has Boolean values as integers, because SQLite stores them as integers.
         return "CASE \(name)::text WHEN 'true' THEN 1 WHEN 'false' THEN 0 ELSE \(name)::text::bigint END"
     }
 }

@@ -121,7 +121,9 @@ enum SessionSettings {
     /// replica: with `remote_write`, the replica has not flushed it.
     static let tooWeak = ["off", "local", "remote_write"]
 
-    /// - Parameter deadline: the longest time of a statement; nil: none.
+    /// The statements that set up a session.
+    ///
+    /// - Parameter deadline: the longest time of a statement; nil: no limit.
     static func statements(deadline: Duration?) -> [Statement] {
         let milliseconds = deadline.map { Int64($0 / .milliseconds(1)) } ?? 0
         let values: [(String, String)] = [

@@ -44,10 +44,10 @@ final class Sweeper: Sendable {
         }
     }
 
-    /// The number of claims of all nodes, as measured after this node's last round; nil: PostgreSQL does not keep the claims, or
-    /// they were not measured yet.
+    /// The number of claims of all nodes, as measured after this node's last sweep; nil: PostgreSQL does not keep the
+    /// claims, or they were not measured yet.
     ///
-    /// It is estimated from the size of the tables, because counting would read all rows.
+    /// The number is estimated from the size of the tables, because counting would read all rows.
     var claims: Int64? { size.withLock { $0 } }
 
     func finish() { task.withLock { $0?.cancel() } }
@@ -60,9 +60,8 @@ final class Sweeper: Sendable {
         let (now, maximumBytes, tolerance) = (clock.now, maximumBytes, clockTolerance)
         // TRUNCATE waits for running calls and blocks later ones, so wait at most 100 ms for the lock.
         let lockTimeout = Statement("SELECT set_config('lock_timeout', '100ms', true)")
-        // If failovers are lossless, do not sweep claims on a promoted replica for one round. A sweep cannot tell whether the
-        // replica has every claim of the nodes, so it would record a loss. Meanwhile each node checks for its own last claims
-        // (`FailoverCheck`).
+        // If failovers are lossless, skip one sweep of the claims on a promoted replica. A sweep cannot tell whether the replica has every
+        // claim of the nodes, so it would record a loss. Meanwhile each node checks for its own last claims (`FailoverCheck`).
         let claims = Statement(
             """
             SELECT sweep_claims($1, $2, $3) AS remaining

@@ -26,8 +26,8 @@ enum DeviceListing {
         if let id = query.deviceID { require({ "device_id = \($0)" }, .uuid(id)) }
         var table = "devices"
         if let hash = query.deviceHash {
-            // OFFSET keeps the other conditions out of the subquery. With them, a plan without statistics would read all devices of
-            // the app by their index.
+            // OFFSET keeps the other conditions out of the subquery. If they were in it, a plan without statistics would scan an
+            // index of the app's devices, and read all of them.
             parameters.append(.bytes(hash.bytes))
             table =
                 "(SELECT * FROM devices WHERE \(Schema.deviceHash) = $\(parameters.count) OFFSET 0) AS devices"

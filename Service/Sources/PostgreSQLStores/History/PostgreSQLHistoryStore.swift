@@ -11,7 +11,7 @@ struct PostgreSQLHistoryStore: VerdictHistoryStore {
         let id = Statement(
             "INSERT INTO verdict_batches (minute, id) VALUES ($1, $2) ON CONFLICT DO NOTHING",
             [.time(batch.minute), .text(batch.id)])
-        // Sorted, so that two nodes that add to the same rows do not deadlock.
+        // The statement sorts the rows, so that two nodes that add to the same rows do not deadlock.
         let (columns, numbers) = (Member.columns, (0..<Member.allCases.count).map { "$\($0 + 4)" })
         let (verdicts, counts) = (Array(batch.counts.keys), Array(batch.counts.values))
         let rows = Statement(

@@ -77,8 +77,8 @@ struct PostgreSQLWebhookStore: WebhookStore {
 }
 
 extension Connection {
-    /// Adds deliveries of a webhook with the commit, and removes the oldest ones beyond the number that is kept. The transaction
-    /// holds the webhook's row, so that no other transaction numbers its deliveries.
+    /// Adds deliveries of a webhook with the commit, and removes the oldest ones beyond the number that is kept. The
+    /// transaction holds the webhook's row, so no other transaction can add deliveries of the webhook meanwhile.
     fileprivate func keep(_ deliveries: [WebhookDelivery], of webhook: String) {
         guard !deliveries.isEmpty else { return }
         let columns = ["webhook_id"] + WebhookDelivery.columns

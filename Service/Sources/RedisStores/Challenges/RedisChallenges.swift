@@ -4,7 +4,8 @@ internal import RESP
 
 /// Challenges in Redis. A script stores them (`SET NX PX`), and `GETDEL` takes them.
 ///
-/// The epoch is part of the key. A taken challenge that reappears after a loss of history cannot be taken in the new epoch.
+/// The id of the current `Epoch` is part of the key. So a taken challenge that reappears after a loss of history
+/// cannot be taken in the new epoch.
 struct RedisChallenges: ChallengeStore {
     let router: Router
     let clock: any ServiceClock

@@ -5,19 +5,20 @@ internal import RESP
 
 /// A period in which a partition of the keys in Redis has lost no claims.
 ///
-/// Redis keeps the epoch in a hash beside the claims. The claim script compares the epoch's id and makes the claims in one atomic
-/// step. The hash holds the run id, the replication id and the number of evicted keys. If they show that claims may be lost, the
-/// next epoch begins, and requests dated around the recorded clock readings are refused (protocol, *Loss of history*).
+/// Redis keeps the epoch in a hash beside the claims. The claim script compares the epoch's id and makes the claims
+/// in one atomic step. The hash holds the run id, the replication id, the number of evicted keys and readings of the
+/// server's clock. If they show that claims may be lost, the next epoch begins, and requests dated around these
+/// readings are refused (protocol, *Loss of history*).
 struct Epoch: Sendable, Hashable {
-    /// The latest date of a lost claim that PostgreSQL may lack. It shortens the first losses of an epoch (`losses`): their
-    /// requests are refused up to this date, and requests with later dates are looked up in PostgreSQL.
+    /// The latest date of a lost claim that PostgreSQL may lack. It shortens the first losses of an epoch (`losses`):
+    /// requests dated in these losses are refused only up to this date. PostgreSQL judges the requests with later dates.
     struct UnclaimedEnd: Sendable, Hashable {
         /// How many of the epoch's `losses` refuse dates only up to `date`. They are the first ones in the list.
         let losses: Int
         let date: Int64
 
-        /// Reads `<epoch> <losses> <date>`. Nil if it is malformed or of another epoch: a node of the previous version begins an
-        /// epoch and leaves the text of the last one.
+        /// Reads `<epoch> <losses> <date>`. Nil if the text is malformed or belongs to another epoch: if a node of the
+        /// previous version of the service begins an epoch, it leaves the text of the last epoch unchanged.
         init?(_ text: String, of id: String) {
             let words = text.split(separator: " ", omittingEmptySubsequences: false)
             guard words.count == 3, words[0] == id, let losses = Int(words[1]), 0...Epoch.maximumLosses ~= losses,
@@ -33,16 +34,17 @@ struct Epoch: Sendable, Hashable {
     private let unclaimedEnd: UnclaimedEnd?
     /// The history with the dates whose requests are refused.
     let history: ClaimHistory
-    /// The dates for which PostgreSQL has the lost claims. Without PostgreSQL, their requests would be refused.
+    /// The dates for which PostgreSQL has the lost claims. PostgreSQL judges requests with these dates. Without it, they would be refused.
     let lookedUp: HistoryLoss
 
     /// An epoch that began after losses.
     ///
     /// - Parameters:
-    ///   - losses: the clock readings around which claims were lost. Each range is a single reading, or a stretch of readings
-    ///     without a gap. Any node may have made lost claims by its own clock, until its lease ended.
-    ///   - unclaimedEnd: the latest date of a lost claim that PostgreSQL may lack; nil: PostgreSQL may lack any of the lost
-    ///     claims.
+    ///   - losses: the clock readings around which claims were lost. Each range is a single reading, or a stretch of
+    ///     readings without a gap. Each node made claims by its own clock, until its lease ended. So the lost dates
+    ///     extend beyond the readings.
+    ///   - unclaimedEnd: the latest date of a lost claim that PostgreSQL may lack; nil: PostgreSQL may lack any of the
+    ///     lost claims.
     init(id: String, losses: [ClosedRange<Int64>], unclaimedEnd: UnclaimedEnd? = nil) {
         (self.id, self.losses, self.unclaimedEnd) = (id, losses, unclaimedEnd)
         let count = unclaimedEnd?.losses ?? 0
@@ -63,7 +65,7 @@ struct Epoch: Sendable, Hashable {
 
     private static let maximumLosses = 129
 
-    /// Reads a script's answer: the id, the readings, separated by commas, and the unclaimed end. Nil if the answer is malformed.
+    /// Reads a script's answer: the epoch's id, its comma-separated clock readings, and its unclaimed end. Nil if the answer is malformed.
     init?(_ words: [RESPValue]) {
         guard words.count == 3, let id = words[0].text, (1...64).contains(id.utf8.count), let text = words[1].text,
             let end = words[2].text
@@ -91,14 +93,14 @@ struct Epoch: Sendable, Hashable {
     /// - Parameter text: the text in Redis; nil: there is none.
     func isShortened(by text: String?) -> Bool { text.flatMap { UnclaimedEnd($0, of: id) } == unclaimedEnd }
 
-    /// This epoch with the unclaimed end (`SecondClaim`) that a script recorded. It refuses fewer requests than this one. Nil if the script
-    /// recorded none.
+    /// A copy of this epoch with the unclaimed end (`SecondClaim`) that a script recorded. The copy refuses fewer
+    /// requests. Nil if the script recorded none.
     func shortened(by text: String?) -> Epoch? {
         guard let end = text.flatMap({ UnclaimedEnd($0, of: id) }) else { return nil }
         return Epoch(id: id, losses: losses, unclaimedEnd: end)
     }
 
-    /// Whether requests dated now may be refused, with the widest future window.
+    /// Whether requests dated `now` may be refused. Assumes the largest future window that an app can have.
     func refuses(at now: UnixTime) -> Bool {
         history.retryAfter(timestamp: now, futureWindow: SignaturePolicy.maximumFutureWindow) != nil
     }

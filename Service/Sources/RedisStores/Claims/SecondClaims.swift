@@ -19,7 +19,7 @@ struct ClaimRoute: Sendable {
     let epoch: Epoch
     /// PostgreSQL's clock, as read before this node asked for the masters; nil: not known.
     let reading: UnixTime?
-    /// Whether PostgreSQL names the keeper.
+    /// Whether PostgreSQL names the keeper, the one store that keeps the claims.
     let hasKeeper: Bool
 
     /// Whether PostgreSQL must judge the request too. `SecondClaim` explains why the two conditions for the date suffice.
@@ -46,15 +46,15 @@ extension Router {
         guard let tag = call.tag, try await RedisReplay(router: self).holds(tag, of: call.device, now: call.now) else {
             return .historyLost(retryAfter: wait)
         }
-        // Always ask PostgreSQL. Redis has the tag even if PostgreSQL refused the call that took it. Whether that call needed a
-        // second claim is no longer known, because it depended on an earlier reading.
+        // Always ask PostgreSQL. Redis has the tag even if PostgreSQL refused the earlier call that took it. Whether that
+        // call needed a second claim is no longer known, because that depended on an earlier reading of PostgreSQL's clock.
         return try await secondOutcome(call)
     }
 
     /// The outcome of a call that Redis has judged.
     ///
-    /// Redis comes first because it also counts the device's rate: a request that is limited takes no claim. If PostgreSQL then
-    /// does not answer, the call throws, and the claims in Redis stay taken.
+    /// Redis comes first because it also counts the device's rate: a rate-limited request takes no claim. If PostgreSQL
+    /// then does not answer, the call throws, and the claims in Redis stay taken.
     func outcome(
         _ call: ClaimCall, on route: ClaimRoute, afterFirst first: ClaimOutcome
     ) async throws(StoreError) -> ClaimOutcome {

@@ -41,7 +41,7 @@ struct Pipeline<Waiter: Sendable>: Sendable {
     }
 
     private let maximum: Int
-    /// The calls in flight, in the order of their commands on the wire, after `head` calls that have ended.
+    /// The calls in flight, in the order of their commands on the wire. The first `head` elements are calls that have ended.
     private var calls: [Call] = []
     private var head = 0
     /// The number of the oldest call in flight, or of the next call if there is none.

@@ -13,7 +13,7 @@ struct ConnectionSettings: Sendable {
     var maximumInFlight = 8192
     var clientName = "synheart-auth"
     var group: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
-    /// Copies of the settings share them.
+    /// The counts of all connections that use these settings. Copies of the settings share this object.
     let counts = ConnectionCounts()
 }
 

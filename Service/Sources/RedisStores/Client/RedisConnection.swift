@@ -81,7 +81,7 @@ final class RedisConnection: Sendable {
     ///
     /// - Parameters:
     ///   - asking: whether to send `ASKING` first, for a slot that is being imported.
-    ///   - isBounded: as in the call of several commands.
+    ///   - isBounded: whether the limit of commands in flight applies, as in the call of several commands.
     func call(
         _ command: RESPCommand, asking: Bool = false, isBounded: Bool = true
     ) async throws(StoreError) -> RESPValue {

@@ -2,7 +2,8 @@ internal import AuthContract
 internal import AuthService
 internal import RESP
 
-/// The properties that a server reports in `INFO` and `TIME`, and a node of a Cluster also in `CLUSTER NODES`.
+/// The properties that a server reports in `INFO` and `TIME`. A node of a Cluster also reports its moving slots, in
+/// `CLUSTER NODES`.
 struct ServerInfo: Sendable {
     /// Identifies a data set: the process, its period as a master (the replication id), and the number of evicted keys. If one of
     /// them changes, claims may be missing.

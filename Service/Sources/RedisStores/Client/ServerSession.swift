@@ -59,7 +59,7 @@ final class ServerSession: Sendable {
 
     var isOpen: Bool { connections.allSatisfy(\.isOpen) }
 
-    /// The open connections, and their commands without a reply.
+    /// The number of open connections, and the number of all commands without a reply.
     var load: (connections: Int, commands: Int) {
         (connections.count { $0.isOpen }, connections.reduce(0) { $0 + $1.commandsInFlight })
     }

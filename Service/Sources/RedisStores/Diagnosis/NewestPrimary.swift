@@ -3,8 +3,9 @@ public import AuthService
 internal import RESP
 
 extension RedisStores {
-    /// The newest primary of PostgreSQL that the nodes have recorded in this Redis; nil: they have recorded none, or Redis does not
-    /// answer in time. A command needs it, because a new process knows of no earlier failover. Each answer of Redis may take a second.
+    /// The newest primary of PostgreSQL that the nodes have recorded in this Redis; nil: they have recorded none, or
+    /// Redis does not answer in time. A command-line tool needs it, because its new process knows of no earlier failover.
+    /// Each answer of Redis may take a second.
     ///
     /// - Parameter url: as for `connect`.
     public static func newestPrimary(_ url: String) async -> PrimaryPlace? {

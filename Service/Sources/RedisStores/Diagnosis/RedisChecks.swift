@@ -168,7 +168,7 @@ private struct RedisChecks {
         ]
     }
 
-    /// Whether a loss of history still causes refusals, with the usual future window.
+    /// Whether a loss of history still causes refusals, for an app with the default future window of 60 s.
     private func history(
         _ connection: RedisConnection, _ endpoint: RedisURL.Endpoint, _ partitions: [Int]
     ) async throws(StoreError) -> StoreCheckResult {
@@ -192,7 +192,8 @@ private struct RedisChecks {
 
     // MARK: Rights
 
-    /// Runs every kind of command on keys that only this check uses. Also finds a server that takes no writes.
+    /// Checks the user's rights: runs every kind of command on a key that only this check uses. Also finds a server that
+    /// takes no writes.
     ///
     /// - Parameter partition: a partition of this server.
     private func rights(

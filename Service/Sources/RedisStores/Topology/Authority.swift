@@ -157,7 +157,7 @@ final class ClusterMap: Authority {
     private let connections: QueryConnections
     /// The masters of the last map.
     private let masters = Locked<[RedisURL.Endpoint]>([])
-    /// The owners that the last map names; nil: it names none.
+    /// The owner of each partition in the last map; nil: the map names none.
     private let incumbents: Locked<[RedisURL.Endpoint?]>
 
     init(seeds: [RedisURL.Endpoint], partitions: KeyPartitions, connections: QueryConnections) {

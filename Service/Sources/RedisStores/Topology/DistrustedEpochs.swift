@@ -1,9 +1,10 @@
-/// The partitions whose claims may be missing although the epoch does not show it. There are three causes: the slot was being moved,
-/// and the move may have been taken back; the server may have evicted claims; the server's data went back to an earlier state.
+/// The partitions whose claims may be missing although the epoch does not show it. There are three causes: the slot was being moved, and
+/// the move may have been undone; the server may have evicted claims; the server's data went back to an earlier state.
 struct DistrustedEpochs: Sendable {
     /// The partitions that each server was giving away or importing when it was asked last. They are not used.
     private var moving: [RedisURL.Endpoint: Set<Int>] = [:]
-    /// When this node last saw the cause, by partition. Before the partition is used again, an earlier epoch must end.
+    /// When this node last saw a reason to distrust the epoch, by partition. An epoch that began before that time must
+    /// end before the partition is used again.
     private var seen: [Int: ContinuousClock.Instant] = [:]
 
     mutating func insert(_ partition: Int, seen instant: ContinuousClock.Instant = .now) { seen[partition] = instant }
@@ -16,11 +17,11 @@ struct DistrustedEpochs: Sendable {
 
     func isMoving(_ partition: Int) -> Bool { moving.values.contains { $0.contains(partition) } }
 
-    /// When this node last saw the cause; nil: the epoch is trusted.
+    /// When this node last saw a reason to distrust the partition's epoch; nil: the epoch is trusted.
     subscript(partition: Int) -> ContinuousClock.Instant? { seen[partition] }
 
-    /// Trusts the partition again, because it has no epoch from before `instant` any more. Does nothing if the cause was seen
-    /// again since.
+    /// Trusts the partition again, because its epoch from before `instant` has ended. Does nothing if this node has seen
+    /// a reason for distrust since.
     mutating func ended(_ partition: Int, seen instant: ContinuousClock.Instant) {
         if seen[partition] == instant { seen[partition] = nil }
     }

@@ -10,7 +10,7 @@ struct KeyPartitions: Sendable {
     struct Keys: Sendable {
         let prefix: String
         let epoch: String
-        /// The key whose value is the id of the claims' history of the nodes that currently use the server.
+        /// The key that holds the id of the claims' history. The nodes that currently use the server set it.
         let holder: String
         /// The prefix of the keys in which nodes count their rounds (`RoundCount`).
         let rounds: String

@@ -5,7 +5,7 @@ internal import Logging
 internal import RESP
 
 extension Router {
-    /// Runs one round. Throws if a partition has no route afterwards.
+    /// Runs one round of checks. Throws if a partition has no route afterwards.
     func confirm() async throws(StoreError) {
         let started = ContinuousClock.now
         let leaseEnd = started + settings.lease
@@ -190,7 +190,8 @@ extension Router {
         }
     }
 
-    /// The route of a partition with its epoch; nil: an epoch must begin, and the partition has no id for it.
+    /// The route of a partition with its epoch; nil: a new epoch must begin, and none may begin under the id of
+    /// `history`.
     private func route(
         _ partition: Int, _ session: ServerSession, _ identity: ServerInfo.Identity, _ step: Table.EpochStep,
         _ history: ClaimHistoryID?, _ primary: PrimaryPlace?, replacing: ClaimHistoryID?, _ hasHistory: LazyAsyncBool

@@ -86,7 +86,8 @@ final class Router: Sendable {
     ///
     /// - Parameters:
     ///   - followsAsk: as in `RoutedCall`.
-    ///   - isBounded: whether the limit of commands in flight applies. It must not make a round of checks fail.
+    ///   - isBounded: whether the limit of commands in flight applies. A round of checks must not fail because of this
+    ///     limit.
     /// - Throws: if the command fails, and also if Redis replies with an error.
     func call(
         _ command: RESPCommand, _ partition: Int, on session: ServerSession, followsAsk: Bool = true,
@@ -178,7 +179,7 @@ final class Router: Sendable {
 
     // MARK: Rounds
 
-    /// Runs rounds until the task is cancelled, and then closes all connections.
+    /// Runs rounds of checks until the task is cancelled, and then closes all connections.
     func run() async {
         var pace = RoundPace(interval: settings.interval, retryInterval: settings.retryInterval)
         var iterator = wakes.makeAsyncIterator()

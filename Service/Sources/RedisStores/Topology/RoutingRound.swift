@@ -3,7 +3,7 @@ internal import AuthService
 internal import RESP
 
 extension RoutingTable {
-    /// The results of one round, before they are published.
+    /// The results of one round of checks, before they are published.
     struct Round: Sendable {
         /// The servers that were just checked. A server that cannot be used is left out.
         private(set) var sessions: [RedisURL.Endpoint: Session] = [:]
@@ -19,7 +19,7 @@ extension RoutingTable {
             self.history = history
         }
 
-        /// The reason why a partition has no route; nil: no server and no epoch failed.
+        /// The reason why a partition has no route; nil: no check of a server or of an epoch failed.
         var failure: StoreError? { checkFailure ?? epochFailure }
 
         /// Whether the epochs of all checked servers were confirmed or begun without an error.
@@ -34,7 +34,8 @@ extension RoutingTable {
 
         /// Adds the result for the epoch of a partition.
         ///
-        /// - Parameter result: the route with its epoch; nil if an epoch must begin and the partition has no id for it.
+        /// - Parameter result: the route with its epoch; nil if a new epoch must begin, and none may begin under the present
+        ///   id of the claims' history.
         mutating func confirmed(_ partition: Int, _ result: Result<Route?, StoreError>) {
             switch result {
             case .success(let route?):
@@ -49,10 +50,10 @@ extension RoutingTable {
 
         /// The kind of id that the `lacking` partitions get for their next epoch; nil: no partition needs an id.
         ///
-        /// A new id after each loss separates the claims that may be lost from later ones (`SecondClaim`). If another partition of the
-        /// Cluster has a route, it has the present id, and the lacking ones get the same id. If no partition has a route, this Redis may
-        /// not be the keeper, so it gets a new id, which only this process knows. Two servers with one id would accept a request
-        /// twice.
+        /// A new id after each loss separates the claims that may be lost from later ones (`SecondClaim`). If another
+        /// partition of the Cluster has a route, that partition has the present id, and the lacking partitions get the same
+        /// id. If no partition has a route, this Redis may not be the keeper, so it gets a new id, which only this process
+        /// knows. Two servers with one id could each accept the same request.
         var naming: Naming? {
             lacking.isEmpty ? nil : routes.contains { $0 != nil } ? .sameID : .newID
         }
@@ -70,7 +71,7 @@ extension RoutingTable {
 
     enum Naming: Sendable { case sameID, newID }
 
-    /// The step of a round for the epoch of a partition.
+    /// What a round of checks does for the epoch of a partition.
     enum EpochStep: Sendable {
         /// Do nothing, because each claim confirms the epoch.
         case keep(Route)
@@ -118,8 +119,8 @@ extension RoutingTable {
             }
             // For most partitions, the claims confirm the epoch. But no claim is made while the dates around a loss are refused,
             // and a further loss must be noticed in that time too. If one partition has lost its epoch, the server's other
-            // partitions may have lost theirs. So confirm them now. If only its next claim showed the loss, perhaps hours later,
-            // each of them would begin to refuse requests then.
+            // partitions may have lost theirs. So confirm them now. Otherwise only the next claim of such a partition, perhaps
+            // hours later, would show its loss, and its refusals would begin then.
             let mustConfirm = isFirst || epoch.refuses(at: now) || refusing.contains(ObjectIdentifier(session))
             return (partition, session, identity, mustConfirm ? .confirm(before) : .keep(before), primary)
         }
@@ -192,16 +193,20 @@ struct RoundPace: Sendable {
         (self.interval, self.retryInterval) = (interval, retryInterval)
     }
 
+    /// Notes that a round succeeded.
+    ///
     /// - Returns: whether a failure has ended, and the pause before the next round.
     mutating func succeeded() -> (isRecovery: Bool, pause: Duration) {
         defer { failures = 0 }
         return (failures > 0, interval)
     }
 
-    /// - Parameter fraction: a random number from 0.5 to 1, so that many nodes do not return at the same moment.
+    /// Notes that a round failed.
+    ///
+    /// - Parameter fraction: a random number from 0.5 to 1, so that many nodes do not retry at the same moment.
     /// - Returns: whether the failure is the first one, and the pause before the next round.
     mutating func failed(_ fraction: Double) -> (isFirst: Bool, pause: Duration) {
-        // From 6 failures on, the factor stays the same.
+        // From 6 failures on, the factor below stays the same, so a bounded counter suffices.
         failures = min(failures + 1, 1 << 20)
         return (failures == 1, min(interval, retryInterval * (1 << min(failures, 6))) * fraction)
     }

@@ -143,7 +143,7 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
         routes[partition] = nil
     }
 
-    /// A server reported the partitions that it gives away or imports. If a move is taken back, claims may stay at the importing server.
+    /// A server reported the partitions that it gives away or imports. If a move is undone, claims may stay at the importing server.
     mutating func reported(_ partitions: Set<Int>, movingAt endpoint: RedisURL.Endpoint) {
         distrusted.reported(partitions, movingAt: endpoint)
         for partition in partitions { routes[partition] = nil }
@@ -189,7 +189,7 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
         members[ObjectIdentifier(session)]?.leaseEnd = max(member.leaseEnd ?? end, end)
     }
 
-    /// - Returns: the sessions to close.
+    /// Drops all routes, sessions and leases. Returns the sessions to close.
     mutating func close() -> [Session] {
         defer { (sessions, members) = ([:], [:]) }
         isClosed = true

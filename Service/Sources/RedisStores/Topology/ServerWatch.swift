@@ -20,8 +20,8 @@ struct ServerWatch: Sendable {
     private static let tolerance: Duration = .seconds(ClockHistory.tolerance)
     /// How long a clock stays suspect: as long as a claim from before the jump may be live, even if its request was dated ahead.
     private static let suspicion: Duration = .seconds(ReplayClaim.longestLife)
-    /// The pause between two records. A jump that removes a live claim is longer than this, because Redis keeps a claim for 60 s
-    /// after its expiry.
+    /// The pause between two records. It is shorter than any jump that removes a live claim, because Redis keeps a claim
+    /// for 60 s after its expiry.
     private static let pause: Duration = .seconds(10)
 
     init(runID: String) { self.runID = runID }
@@ -38,8 +38,8 @@ struct ServerWatch: Sendable {
     ) -> Bool {
         let base = base ?? answered
         self.base = base
-        // `most` and `least` are the bounds of the lead. A gain is measured from the least to the most, so that no jump is
-        // missed.
+        // `most` and `least` are the bounds of the lead. A gain is measured from the least earlier lead to the most that the
+        // lead can be now, so that no jump is missed.
         let (most, least) = (
             Duration.seconds(reading.seconds) - base.duration(to: asked),
             Duration.seconds(reading.seconds) - base.duration(to: answered)

@@ -113,7 +113,7 @@ private struct ServiceTooSlow: Error, CustomStringConvertible {
 }
 
 extension Duration {
-    /// The duration in nanoseconds, at most an hour, so that it always fits.
+    /// The duration in nanoseconds. It is limited to an hour, so that the number fits in an `Int64`.
     fileprivate var wholeNanoseconds: Int64 {
         let (seconds, attoseconds) = Swift.min(self, .seconds(3600)).components
         return seconds * 1_000_000_000 + attoseconds / 1_000_000_000

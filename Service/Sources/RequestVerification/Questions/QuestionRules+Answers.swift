@@ -96,7 +96,7 @@ extension QuestionRules {
         return RefusalAnswer(status: response.status, error, further)
     }
 
-    /// A text, cut to this many code points.
+    /// The text of a member, cut to `length` code points; nil if it is absent or empty.
     private func text(_ fields: JSONFields, _ name: String, _ length: Int) -> String? {
         guard let text = try? fields.string(name), !text.isEmpty else { return nil }
         return String(text.unicodeScalars.prefix(length))

@@ -28,7 +28,7 @@ public final class RequestVerifier: Sendable {
 
     /// A verifier for tests, with other pauses and another clock.
     ///
-    /// - Parameter exchange: asks the service; nil: over HTTP.
+    /// - Parameter exchange: sends a request to the service and returns the answer; nil: over HTTP.
     package init(
         _ configuration: RequestVerifierConfiguration, exchange: Exchange? = nil,
         pause: @escaping @Sendable (Duration) async throws -> Void, now: @escaping @Sendable () -> UnixTime

@@ -3,8 +3,8 @@ internal import Crypto
 internal import Logging
 internal import StrictJSON
 
-/// The service's published keys: kept for their max-age. For an unknown `kid` they are fetched again, at most once a minute, or once in
-/// 5 s while the last fetch failed.
+/// A cache of the service's published keys. It keeps them for their max-age. An unknown `kid` makes it fetch them
+/// again, at most once a minute. After a failed fetch, the next one begins at least 5 s later.
 ///
 /// All waiting tokens share one fetch. A token whose key is known and not expired never waits.
 actor KeySet {
@@ -93,7 +93,8 @@ actor KeySet {
         return lifeWithoutMaximumAge
     }
 
-    /// The keys that can sign tokens; nil if this is not a key set. Keys of other types are skipped.
+    /// The ES256 public keys of a key set, by key id; nil if the bytes are not a valid key set. Keys of other types, uses
+    /// and algorithms are skipped.
     static func keys(in bytes: [UInt8]) -> [String: P256.Signing.PublicKey]? {
         guard let set = (try? JSONValue(parsing: bytes))?.object, let listed = set["keys"]?.array else { return nil }
         var keys: [String: P256.Signing.PublicKey] = [:]

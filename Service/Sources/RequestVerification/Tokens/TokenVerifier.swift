@@ -18,7 +18,7 @@ public final class TokenVerifier: Sendable {
     /// A verifier for tests, with other clocks.
     ///
     /// - Parameters:
-    ///   - exchange: reads the keys; nil: over HTTP.
+    ///   - exchange: reads the keys. If it is nil, the verifier reads them over HTTP.
     ///   - uptime: a time that never goes backwards, for the age of the keys.
     ///   - now: the time, for the life of tokens.
     package init(
@@ -35,7 +35,7 @@ public final class TokenVerifier: Sendable {
         self.http = http
     }
 
-    /// Closes the connection. Afterwards, the known keys are used until they expire, and for one more hour.
+    /// Closes the connection. Afterwards, the cached keys are used until they expire, and for one more hour.
     public func shutdown() async { await http.shutdown() }
 
     /// Verifies a token.

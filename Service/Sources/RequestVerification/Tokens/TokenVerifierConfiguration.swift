@@ -14,7 +14,7 @@ public struct TokenVerifierConfiguration: Sendable {
     public var tokenType = TokenResponse.type
     /// The accepted channels: `production` alone by default.
     public var channels: Set<String> = ["production"]
-    /// How many seconds the clocks may differ, 0 to 60: 5 by default.
+    /// How many seconds this backend's clock may differ from the service's clock, 0 to 60: 5 by default.
     public var leeway: Int64 = 5
     /// The time for each reading of the keys: 2 s by default.
     public var timeout: Duration = .seconds(2)

@@ -45,7 +45,7 @@ struct SQLiteAuditLog: AuditLog {
             conditions.append("code IN (\(codes.map { _ in "?" }.joined(separator: ", ")))")
             arguments += StatementArguments(codes.map(\.rawValue))
             if codes.areOfNoDevice {
-                // Without the hint, the planner reads all events, or all of the app.
+                // Without this hint, SQLite's query planner reads all events, or all events of the app.
                 table += " INDEXED BY audit_of_no_device"
                 conditions.append("device_id IS NULL")
             }
@@ -86,7 +86,7 @@ struct SQLiteAuditLog: AuditLog {
 }
 
 extension Database {
-    /// Appends an event to the log, in the transaction of its change.
+    /// Appends an event to the log, in the same transaction as the change that the event records.
     func append(_ event: AuditEvent) throws {
         let last = try link(at: nil)
         let (next, overflow) = (last?.sequence ?? 0).addingReportingOverflow(1)

@@ -1,6 +1,6 @@
 /// Finds the source with the most challenges, and its oldest challenge.
 struct ChallengeEvictionIndex {
-    /// The numbers of one source, ascending. The number of a taken challenge leaves `live` at once, and `order` later.
+    /// The challenge numbers of one source, ascending. The number of a taken challenge leaves `live` at once, and `order` later.
     private struct Queue {
         var live: Set<UInt64> = []
         var order: [UInt64] = []

@@ -3,13 +3,16 @@ internal import AuthService
 internal import Foundation
 internal import Logging
 
-/// The replay store: all live claims in memory, and a journal of them in files. Each claim is in the journal before its answer.
+/// The replay store: all live claims in memory, and a journal of them in files. Each claim is in the journal before
+/// its caller gets an answer.
 ///
 /// Guarantees:
 /// - An answered claim survives the end of the process, however the process ends.
-/// - The machine's boot id reveals a loss of power. Requests whose claims may not have reached the disk are then refused.
+/// - The machine's boot id reveals a loss of power. Requests whose claims may not have reached the disk are then
+///   refused.
 /// - No live claim is evicted. Claims that do not fit are refused.
-/// - After the clock was ahead and fell back, only dates whose claims may have been purged too early or dropped are refused.
+/// - If the clock was ahead and fell back, the journal refuses only requests with dates whose claims may have been
+///   purged too early or dropped.
 final class ClaimJournal: ReplayStore {
     struct Settings: Sendable {
         var maximumClaims = 24_000_000
@@ -20,7 +23,7 @@ final class ClaimJournal: ReplayStore {
         var retryInterval: Duration = .milliseconds(250)
         /// Seconds of the monotonic clock since the machine started.
         var monotonic: @Sendable () -> Int64 = BootIdentity.seconds
-        /// The time and the number of records after which the next segment begins.
+        /// The next segment begins after `segmentSeconds` seconds or `segmentRecords` records, whichever comes first.
         var segmentSeconds: Int64 = 60
         var segmentRecords = 50_000
 
@@ -111,7 +114,7 @@ final class ClaimJournal: ReplayStore {
     }
 }
 
-/// One call with its arguments.
+/// The arguments of one call of `claim`, without the device.
 struct ClaimRequest {
     let claims: [ReplayClaim]
     let timestamp: UnixTime

@@ -1,13 +1,14 @@
 internal import Atomics
 internal import AuthService
 
-/// One record of the journal: 24 bytes, little-endian: two words, the expiry, and a checksum that is specific to the segment.
+/// One record of the journal. Its 24 bytes are two 64-bit words, a 32-bit expiry, and a 32-bit checksum that is
+/// specific to the segment, all little-endian.
 struct ClaimRecord {
     static let size = 24
 
     /// The kind of a record. It is part of the checksum.
     enum Kind: UInt64, CaseIterable {
-        /// A claim, in the two words.
+        /// A claim, in the two words `high` and `low`.
         case claim = 0x9E37_79B9_7F4A_7C15
         /// A reading of the service's clock, and the monotonic clock at the same moment, in seconds.
         case clock = 0xC2B2_AE3D_27D4_EB4F
@@ -15,7 +16,7 @@ struct ClaimRecord {
         case purged = 0x85EB_CA77_C2B2_AE63
         /// Dates whose requests are refused: the first and the last.
         case loss = 0x27D4_EB2F_1656_67C5
-        /// Like `loss`, extended by an app's future window.
+        /// Like `loss`, but requests dated after the last date are refused too, up to their app's future window.
         case openLoss = 0xD6E8_FEB8_6659_FD93
         /// The seal: everything before it is on the disk, because the service shut down in order.
         case seal = 0x1656_67B1_9E37_79F9

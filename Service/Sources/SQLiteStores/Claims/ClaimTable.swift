@@ -25,7 +25,7 @@ struct ClaimTable {
 
     /// Takes the claim until `expiry`, or until its current expiry if that is later.
     ///
-    /// - Returns: the latest expiry of the claims that were dropped to make room; `Int64.min`: none was.
+    /// - Returns: the latest expiry of the claims that were dropped to make room, or `Int64.min` if none were dropped.
     mutating func insert(_ claim: ReplayClaim, expiry: UInt32, now: Int64) -> Int64 {
         let hash = hash(claim)
         let shard = shardIndex(hash)
@@ -47,8 +47,8 @@ struct ClaimTable {
 
     /// Drops the expired claims of one shard and releases their memory.
     ///
-    /// - Parameter latest: claims that expire later are dropped too.
-    /// - Returns: the latest expiry of the expired claims that were dropped; `Int64.min`: none was.
+    /// - Parameter latest: claims that expire later than this are dropped too.
+    /// - Returns: the latest expiry of the expired claims that were dropped, or `Int64.min` if none were dropped.
     mutating func sweep(shard: Int, now: Int64, latest: Int64 = .max) -> Int64 {
         rebuild(shard, now: now, latest: latest, room: 0)
     }

@@ -11,9 +11,10 @@ final class JournalFile: @unchecked Sendable {
         guard descriptor >= 0 else { throw .current }
     }
 
-    /// Opens or creates a lock file and takes its lock; nil if the lock cannot be taken now. Closing the file releases the lock.
+    /// Opens or creates a lock file and takes its lock; nil if the lock cannot be taken now. Closing the file releases
+    /// the lock.
     ///
-    /// - Parameter marking: whether to set the mark that shows other processes a running service.
+    /// - Parameter marking: whether to set the mark that tells other processes that a service is running.
     static func locked(_ path: String, marking: Bool = true) throws(SystemError) -> JournalFile? {
         let file = try JournalFile(descriptor: Foundation.open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0o600))
         guard flock(file.descriptor, LOCK_EX | LOCK_NB) == 0 else {

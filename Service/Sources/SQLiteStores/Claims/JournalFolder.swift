@@ -34,8 +34,8 @@ struct JournalFolder: Sendable {
     /// Whether the lock is still at its path. If it is not, another service can take a lock there.
     var place: FileIdentity.Place { lock.place("\(path)/lock") }
 
-    /// Takes the lock; nil if another service has it, or if it is not free within 30 seconds. This waits while a command holds the
-    /// lock during one change, without the mark (`SQLiteServiceLock`).
+    /// Takes the lock; nil if another service has it, or if it is not free within 30 seconds. A command holds the lock during one change,
+    /// without setting the mark of a running service (`SQLiteServiceLock`). In that case, this waits until the change ends.
     private static func locked(_ path: String) throws(SystemError) -> JournalFile? {
         for attempt in 0..<3000 {
             if let file = try JournalFile.locked(path) { return file }
@@ -89,6 +89,6 @@ struct JournalFolder: Sendable {
     @discardableResult
     func remove(_ sequence: UInt64) -> Bool { unlink(path(of: sequence)) == 0 || errno == ENOENT }
 
-    /// Keeps a damaged segment for inspection, at most one.
+    /// Renames a damaged segment, so that it remains for inspection. It replaces an earlier damaged segment.
     func putAside(_ sequence: UInt64) { rename(path(of: sequence), "\(path)/damaged") }
 }

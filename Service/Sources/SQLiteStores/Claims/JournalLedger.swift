@@ -27,7 +27,7 @@ struct JournalLedger {
     private var recordedReading = Int64.min
     /// The latest reading whose record is on the disk.
     private var durableReading: Int64
-    /// The sweep drops claims that expire later than this; nil: it drops only expired claims.
+    /// If set, the sweep drops not only the expired claims, but also those that expire later than this.
     private var latestKept: Int64?
     /// Whether the segment lacks room for the losses that a step of the clock revealed.
     private var mustSwitch = false
@@ -61,11 +61,12 @@ struct JournalLedger {
     /// Whether a tag is taken at `now`.
     func holds(_ tag: ClaimTag, now: UnixTime) -> Bool { table.contains(tag.claim, now: now.seconds) }
 
-    /// Makes the claims. Returns the outcome if they cannot be made; nil if they are made, or the same tag made them before.
+    /// Makes the claims. Returns nil if they were made, now or by an earlier call with the same tag. Otherwise, returns
+    /// the outcome or the error of the call.
     ///
     /// - Parameters:
     ///   - monotonic: the monotonic clock, in seconds.
-    ///   - closed: the error that refuses new claims; nil: the journal is open.
+    ///   - closed: the error that refuses new claims, or nil if the journal is open.
     mutating func decide(
         _ request: ClaimRequest, _ monotonic: Int64, closed: StoreError?
     ) -> Result<ClaimOutcome, StoreError>? {
@@ -182,8 +183,8 @@ struct JournalLedger {
         (isDirty, wakesMaintenance) = (true, true)
     }
 
-    /// Records the losses and the purged expiry. Recovery adds up all recorded losses, and uses the last purged expiry. The
-    /// record of the purged expiry comes last: a segment that has it has all its first records.
+    /// Records the losses and the purged expiry. Recovery merges all recorded losses, but uses only the last purged
+    /// expiry. The record of the purged expiry is written last, so a segment with this record has all its first records.
     private mutating func writeHistory() {
         for interval in history.loss.intervals { segment.append(.loss(interval)) }
         segment.append(.purged(to: history.purgedTo, restoredAt: history.restoredAt))
@@ -227,8 +228,8 @@ struct JournalLedger {
 
     /// Records that everything up to a reading of the clock is on the disk.
     ///
-    /// - Parameter falls: the number of the clock's falls when the sync began. A sync that began before a fall does not cover
-    ///   readings after the fall.
+    /// - Parameter falls: how many times the clock had fallen back when the sync began. A sync that began before a fall
+    ///   does not cover readings after the fall.
     mutating func synchronized(to reading: Int64, falls: Int) {
         if falls == self.falls { durableReading = max(durableReading, reading) }
     }

@@ -22,7 +22,7 @@ struct JournalNote: Sendable, Hashable {
         self.loss = loss
     }
 
-    /// Parses `text`; nil for anything else.
+    /// Parses a note from its `text`; nil if the text is malformed or of another version.
     init?(_ text: String) {
         let words = text.split(separator: " ", omittingEmptySubsequences: false)
         guard words.count >= 4, words[0] == Self.version, let sequence = UInt64(words[1]), let length = Int(words[2]),

@@ -37,11 +37,11 @@ struct JournalRecovery {
         contents.table.reserve(folder.recordCount(sequences))
 
         var last: UInt64?
-        // The last segment that has all its first records. A segment without them does not show what was lost, so it is never
-        // treated as the newest.
+        // The last segment that has all the records with which every segment begins (`isBegun`). A segment without them does
+        // not show what was lost, so it is never treated as the newest.
         var newest: SegmentContents?
-        // Whether a segment of an earlier boot follows `newest` and lacks its first records. Then the machine lost its power, and
-        // later claims may never have reached the disk.
+        // Whether a segment of an earlier boot follows `newest` and lacks its first records. If so, the machine lost its
+        // power, and later claims may never have reached the disk.
         var hasUnbegunSuccessor = false
         let reader = SegmentReader(folder: folder, boot: opening.boot, now: opening.now)
         for sequence in sequences {
@@ -110,8 +110,8 @@ struct JournalRecovery {
         for index in segments.indices { segments[index].latestExpiry = min(segments[index].latestExpiry, latest) }
     }
 
-    /// Starts over: refuses by date every request whose claims may have been made before. The claims that were read are not
-    /// needed.
+    /// Starts a new journal that refuses, by date, every request whose claims the old journal may have held. So the
+    /// claims that were read are not needed.
     private func startingOver(
         _ contents: JournalContents, _ sequences: [UInt64], _ damaged: UInt64?, _ reason: String, _ opening: Opening
     ) -> JournalRecovery {
@@ -120,7 +120,8 @@ struct JournalRecovery {
             metadata: ["segment": "\(damaged.map { "\($0)" } ?? "all")", "reason": "\(reason)"])
         var contents = contents
         var readings = [contents.lastReading].compactMap { $0 }
-        // Use the segments and the note: the segments may end before a fall of the clock, and the note may be older.
+        // Use both the segments and the note, because either may be outdated: the segments may end before the clock fell
+        // back, and the note may be older than the segments.
         if let note = opening.expectation.note {
             contents.history.add(note.loss)
             readings.append(note.clock)

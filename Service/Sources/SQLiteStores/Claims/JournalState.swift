@@ -173,7 +173,7 @@ final class JournalState: Sendable {
     }
 
     private static func takeLate(_ waiters: inout [Waiter], _ now: UInt64) -> [Waiter] {
-        // Deadlines are in the order of arrival.
+        // The waiters are in the order of arrival, so their deadlines ascend.
         let count = waiters.prefix { $0.deadline <= now }.count
         guard count > 0 else { return [] }
         defer { waiters.removeFirst(count) }
@@ -214,7 +214,7 @@ final class JournalState: Sendable {
     ///
     /// - Parameters:
     ///   - reading: the last recorded reading of the clock when the sync began.
-    ///   - falls: the number of the clock's falls when the sync began.
+    ///   - falls: how many times the clock had fallen back when the sync began.
     func didSynchronize(_ error: SystemError?, reading: Int64, falls: Int) {
         let (waiters, isLost) = shared.withLock { shared in
             if error == nil {

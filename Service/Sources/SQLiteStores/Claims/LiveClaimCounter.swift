@@ -1,6 +1,6 @@
 /// Counts live claims by the minute of their expiry.
 ///
-/// It keeps past minutes for a while: once a clock that was ahead is corrected, their claims are live again.
+/// It keeps past minutes for a while, because their claims are live again if a clock that was ahead is corrected.
 struct LiveClaimCounter {
     /// The number of claims that are live in the minute of the last call of `advance`.
     private(set) var live = 0
@@ -9,7 +9,7 @@ struct LiveClaimCounter {
     /// The number of minutes with counts.
     var minutes: Int { byMinute.count }
 
-    /// More minutes than the life of a claim.
+    /// If more minutes than this have counts, `advance` drops old past minutes. A claim lives for fewer minutes.
     private static let maximumMinutes = 64
 
     mutating func add(_ count: Int, expiry: UInt32) {

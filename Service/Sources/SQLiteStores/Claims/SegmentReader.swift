@@ -7,8 +7,8 @@ struct SegmentContents {
     let header: SegmentHeader
     var latestExpiry: Int64 = .min
     var isSealed = false
-    /// Whether the segment has all its first records. If not, and its boot is the present one, it was never used. If its boot is an
-    /// earlier one, its claims may be lost (`JournalRecovery`).
+    /// Whether the segment has all the records with which every segment begins. If it lacks some and its boot is the present one, it was
+    /// never used. If it lacks some and its boot is an earlier one, its claims may be lost (`JournalRecovery`).
     var isBegun: Bool
     /// The readings of the clock at the start of the segment.
     var clock = ClockHistory()
@@ -103,7 +103,7 @@ struct SegmentReader {
         journal.history.purged(to: UnixTime(contents.header.purgedTo))
         journal.history.add(contents.header.loss)
         var offset = SegmentHeader.size
-        // The offset after the last valid record; nil before an invalid one is read.
+        // The offset after the last valid record; nil until an invalid record is read.
         var end: Int?
         while true {
             let filled = try read(file, buffer, at: offset)

@@ -134,7 +134,7 @@ enum DatabaseFile {
         }
     }
 
-    /// Reads the file before it is changed. Opening a pool would already write to it.
+    /// Checks and reads the file over a read-only connection. Opening a pool would write to the file.
     static func inspect<Value>(_ path: String, _ look: (Database) throws -> Value) throws -> Value {
         let queue = try DatabaseQueue(path: path, configuration: configuration(.seconds(2), readonly: true))
         defer { try? queue.close() }

@@ -6,7 +6,7 @@ internal import GRDB
 public struct DatabaseInspection: Sendable, Hashable {
     /// Whether opening the file as a store would migrate it first.
     public let isOlder: Bool
-    /// The findings of SQLite's own check; empty: none.
+    /// The findings of SQLite's own check; empty if there are none.
     public let damages: [String]
     /// Whether a service currently has the file open.
     public let isServed: Bool
@@ -32,6 +32,7 @@ public struct DatabaseInspection: Sendable, Hashable {
 }
 
 extension SQLiteStores {
-    /// Whether a service uses the database at a path, even if the file is no longer there: it holds the lock of the claim journal.
+    /// Whether a service uses the database at a path, even if the file is no longer there. A service holds the lock of
+    /// the claim journal while it has the database open.
     static func isServed(_ path: String) -> Bool { JournalFile.isLocked(path + "-claims/lock") }
 }

@@ -5,16 +5,17 @@ internal import GRDB
 extension SQLiteStores {
     /// Visits every row of every table, in the order of `StoredTable`, while no other process can write.
     ///
-    /// It blocks its thread, and the visitor may block it too. No service may use the file: the caller holds its lock
-    /// (`SQLiteServiceLock`).
+    /// It blocks its thread, and the visitor may block it too. No service may use the file, so the caller must hold the
+    /// service's lock (`SQLiteServiceLock`).
     ///
-    /// - Throws: `StoreError` if the database cannot be read or a column has an unexpected type, and errors of the visitor.
+    /// - Throws: `StoreError` if the database cannot be read or a column has an unexpected type, and errors of the
+    ///   visitor.
     public func export(_ visit: (StoredTable, [StoredTable.Cell]) throws -> Void) throws {
         try database.excludingWriters { try $0.export(visit) }
     }
 
-    /// Gives a body the end of the audit log and a function that visits every row, both from one snapshot. Other processes may
-    /// write meanwhile.
+    /// Calls `body` with the last link of the audit log and a function that visits every row, both from one snapshot.
+    /// Other processes may write meanwhile.
     ///
     /// The write-ahead log grows until the body ends.
     package func snapshot(_ body: @escaping @Sendable (AuditLink?, StoredTable.Export) throws -> Void) async throws {

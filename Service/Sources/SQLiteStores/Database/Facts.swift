@@ -29,8 +29,9 @@ extension StoreDatabase {
 
     private static let moved = "moved_to"
 
-    /// Throws if the rows of this database were moved. A service on it would not know devices that registered later, and phones
-    /// whose device is unknown give up their identity. It would not know later revocations, and would accept used requests again.
+    /// Throws if the rows of this database were moved to another engine. A service on this file would not know devices
+    /// that registered later, and phones whose device is unknown give up their identity. It would not know later
+    /// revocations, and would accept used requests again.
     func requireNotMoved() throws(StoreOpenError) {
         let place: String?
         do {

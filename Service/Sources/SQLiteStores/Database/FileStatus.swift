@@ -26,7 +26,7 @@ struct FileIdentity: Sendable, Hashable {
         case here
         /// The file was moved or removed, or another file is at its path.
         case elsewhere
-        /// The system does not report it.
+        /// The system does not report whether the file is there.
         case unknown
     }
 

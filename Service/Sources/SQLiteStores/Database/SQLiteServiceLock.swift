@@ -1,10 +1,11 @@
 public import AuthService
 internal import Foundation
 
-/// The lock of the service that uses a database, for commands.
+/// The lock with which a command excludes the service from a database.
 ///
-/// It is the lock of the claim journal, which a service takes when it opens the database. A command holds it without the mark of
-/// a running service. So a service that starts meanwhile waits for the end of the change, for at most 30 seconds.
+/// It is the lock of the claim journal, which a service takes when it opens the database. A command holds it without
+/// the mark of a running service. So a service that starts meanwhile waits for the end of the change, for at most 30
+/// seconds.
 public struct SQLiteServiceLock: ServiceLock {
     private let database: String
 

@@ -27,8 +27,8 @@ extension Schema {
 
         """
 
-    /// An index for lists of one status over all apps, such as the pending devices, newest first. Most devices are registered;
-    /// for them, `devices_newest` is fast enough.
+    /// An index for listing the devices of all apps that have one status, such as `pending`, newest first. It omits
+    /// registered devices, the largest group, because `devices_newest` is fast enough for them.
     static let devicesNotRegistered = """
         CREATE INDEX devices_not_registered ON devices (status, registered_at DESC, device_id)
           WHERE status <> 'registered' AND forgotten = 0;

@@ -49,8 +49,8 @@ enum Schema {
     /// The version of a device's row. A change is saved only if the version is the one that was read before the change.
     private static let deviceVersions = "ALTER TABLE devices ADD COLUMN version INTEGER NOT NULL DEFAULT 0;"
 
-    /// The time from which a key signs after its predecessor was revoked, and a table of the revoked keys: if a revocation is
-    /// repeated, its key is in this table.
+    /// The time from which a key signs after its predecessor was revoked, and a table of the revoked keys. A repeated
+    /// revocation finds its key in this table.
     private static let signingKeyRevocations = """
         ALTER TABLE signing_keys ADD COLUMN signs_from INTEGER;
         CREATE TABLE revoked_signing_keys (
@@ -69,8 +69,8 @@ enum Schema {
     /// The reason of an operator's demand to rotate. Null, as in older rows, means `scheduled`.
     private static let rotationReason = "ALTER TABLE devices ADD COLUMN must_rotate_reason TEXT;"
 
-    /// Whether the attestation of an App Attest key had an extension map. In older rows, a label with the category shows that it
-    /// had one.
+    /// Whether the attestation of an App Attest key had an extension map. For older rows, the migration infers this from
+    /// a `category:` label.
     private static let attestedExtensions = """
         ALTER TABLE devices ADD COLUMN attested_extensions INTEGER;
         UPDATE devices SET attested_extensions = 1

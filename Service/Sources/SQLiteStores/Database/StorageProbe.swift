@@ -6,8 +6,8 @@ extension SQLiteStores {
     /// Checks that the database accepts writes: replaces a row of several pages, as durably as a registration is written.
     public func probeWrite() async throws(StoreError) { try await database.probeWrite() }
 
-    /// The smaller number of free bytes of the file systems with the database and the replay claims; nil if the system does not
-    /// report them.
+    /// The free bytes of the file system with the database or of the one with the replay claims, whichever has fewer; nil
+    /// if the system reports neither.
     ///
     /// - Throws: `StoreError` if a file system does not answer within the deadline.
     public func freeBytes() async throws(StoreError) -> Int64? { try await freeSpace.bytes() }

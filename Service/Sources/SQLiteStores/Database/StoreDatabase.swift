@@ -11,7 +11,7 @@ final class StoreDatabase: Sendable {
     private let file: FileIdentity?
     private let deadline: Duration
     private let observer: (any StoreObserver)?
-    /// Changes are refused unless this is the service key that seals new values; nil: no condition.
+    /// If set, changes are refused unless this is the service key that seals new values.
     private let sealingKey = Locked<ServiceKeyCheck?>(nil)
     let externalChanges: ExternalChanges
     var path: String { pool.path }

@@ -54,8 +54,8 @@ struct SQLiteDeviceStore: DeviceStore {
         }
     }
 
-    /// Without the hint, the planner uses the index by status and reads each row for its assurance. The status is a literal,
-    /// because a bound value does not match a partial index.
+    /// Counts an app's pending devices that have a given assurance, or those that do not. Without the hint, the planner uses the index by
+    /// status and reads each row for its assurance. The status is a literal, because a bound value does not match a partial index.
     static let countOfPending = """
         SELECT count(*) FROM devices INDEXED BY devices_pending
         WHERE app_id = ? AND status = 'pending' AND (assurance = ?) = ?
@@ -89,7 +89,8 @@ struct SQLiteDeviceStore: DeviceStore {
         }
     }
 
-    /// The status is a literal, because a bound value does not match a partial index.
+    /// Selects an app's registered devices that were admitted under observation. The status is a literal, because a bound
+    /// value does not match a partial index.
     static let observed = """
         SELECT * FROM devices INDEXED BY devices_observed
         WHERE app_id = ? AND status = 'registered' AND admitted_under_observation <> 0 LIMIT ?

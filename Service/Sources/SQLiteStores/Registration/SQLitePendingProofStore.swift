@@ -2,7 +2,8 @@ internal import AuthContract
 internal import AuthService
 internal import GRDB
 
-/// Sealed proofs of pending devices. The provider that must check the proof, such as Google, did not answer.
+/// Sealed proofs of pending devices. The provider that must check a proof, such as Google, did not answer, so the
+/// proof is kept for a later check.
 struct SQLitePendingProofStore: PendingProofStore {
     let database: StoreDatabase
 

@@ -34,18 +34,18 @@ package enum BadTraffic: String, Sendable, Hashable, CaseIterable {
 package struct BadShares: Sendable, Hashable {
     private let percent: [BadTraffic: Double]
 
-    /// Takes the percentage of all requests for each kind; empty: there are no bad requests.
+    /// Creates the shares from each kind's percentage of all requests. An empty dictionary means no bad requests.
     package init(percent: [BadTraffic: Double] = [:]) { self.percent = percent.filter { $0.value > 0 } }
 
     /// The sum of the percentages of all kinds.
     package var total: Double { percent.values.reduce(0, +) }
 
-    /// The kind of the bad request with this number; nil: the request is a good one. Bad requests are spread evenly over the
-    /// numbers, and the kinds are spread evenly over the bad requests.
+    /// The kind of the bad request with this number; nil if the request is a good one. Bad requests are spread evenly
+    /// over the numbers, and the kinds are spread evenly over the bad requests.
     func kind(of number: Int) -> BadTraffic? {
         let before = count(before: number)
         guard count(before: number + 1) > before else { return nil }
-        // Multiples of the golden ratio fill the interval from 0 to 1 evenly.
+        // The fractional parts of the multiples of the golden ratio fill the interval from 0 to 1 evenly.
         var place = (Double(before) * 0.618_033_988_749_895).truncatingRemainder(dividingBy: 1) * total
         let kinds = BadTraffic.allCases.filter { percent[$0] != nil }
         for kind in kinds {

@@ -67,7 +67,7 @@ package struct Fleet: Sendable {
 
         /// When the load ends.
         package var end: End
-        /// Operations per second; nil: an operation begins as soon as an earlier one ends.
+        /// Operations per second. If nil, an operation begins as soon as an earlier one ends.
         package var rate: Double?
         /// The percentage of operations that are rotations.
         package var rotationPercent: Int
@@ -92,7 +92,7 @@ package struct Fleet: Sendable {
     private let settings: Settings
     private let devices: [FleetDevice]
     private let isStopped = Locked(false)
-    /// The phase that runs; nil: none has begun.
+    /// The latest phase; nil before the first one begins.
     private let running = Locked<Task<Void, Never>?>(nil)
 
     /// Creates a fleet whose devices share a transport.

@@ -87,7 +87,7 @@ struct FleetDevice: Sendable {
         } catch { return false }
     }
 
-    /// Sends a status request by the SDK, which sends requests with assertions one at a time.
+    /// Sends a status request through the SDK, which sends requests with assertions one at a time.
     private func sendAsserting() async throws -> Bool {
         try await sdk.send(
             TransportRequest(
@@ -130,7 +130,7 @@ struct FleetDevice: Sendable {
         }
         let issued = try await transport.send(
             request(.challenge, ChallengeRequest(appID: appID).bytes), .attestation, dueAt: due)
-        // If the service refused the challenge, send a request for a challenge instead, which is refused for the same reason.
+        // If the service refused to issue a challenge, send the challenge request again. The service refuses it for the same reason.
         guard issued.status == 200 else { return request(.challenge, ChallengeRequest(appID: appID).bytes) }
         return request(
             .register,
@@ -145,8 +145,8 @@ struct FleetDevice: Sendable {
     ///
     /// - Parameters:
     ///   - question: the kind of request.
-    ///   - signedPath: the path that is signed; nil: the one that is sent.
-    ///   - changes: other values of signature headers.
+    ///   - signedPath: the path that is signed, or nil to sign the request's own path.
+    ///   - changes: values that replace those of the signature headers, by header name.
     private func request(
         _ question: Fleet.Load.Question, signing signedPath: String? = nil, changing changes: [String: String] = [:]
     ) async throws -> TransportRequest {
@@ -172,7 +172,7 @@ struct FleetDevice: Sendable {
         }
     }
 
-    /// The code of a refusal, even of one that mode `observe` does not enforce; nil: the request was accepted.
+    /// The code of a refusal, even of one that mode `observe` does not enforce; nil if the request was accepted.
     private static func code(of answer: TransportResponse, _ question: Fleet.Load.Question) -> String? {
         if case .verify = question, case .observed(let code, _)? = try? VerifyResponse(parsing: answer.body) {
             return code.rawValue

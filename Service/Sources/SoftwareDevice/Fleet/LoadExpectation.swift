@@ -31,7 +31,8 @@ package struct LoadExpectation: Sendable, Hashable, CustomStringConvertible {
     package let description: String
 
     private enum Metric: Hashable {
-        /// The latency that a share (up to 1) of the requests does not exceed. Operation nil: all operations of the load.
+        /// The latency that a share (up to 1) of the requests does not exceed. If `operation` is nil, all operations of the
+        /// load are included.
         case latency(share: Double, operation: String?)
         case errors, errorPercent, rate
     }
@@ -106,7 +107,7 @@ package struct LoadExpectation: Sendable, Hashable, CustomStringConvertible {
         )
     }
 
-    /// The measured value, in milliseconds, percent, a number, or operations a second; nil: nothing was measured.
+    /// The measured value, in milliseconds, percent, a number, or operations a second; nil if nothing was measured.
     package func value(in measures: LoadMeasures) -> Double? {
         switch metric {
         case .latency(let share, let operation):

@@ -13,10 +13,10 @@ struct LoggedTransport: HTTPTransport {
         try await send(request, dueAt: .now)
     }
 
-    /// Sends a request. The latency is measured from the time when the request was due, so it includes the time spent waiting for
-    /// a free slot.
+    /// Sends a request. The latency is measured from the time when the request was due, so it includes the time spent
+    /// waiting for a free slot.
     ///
-    /// - Parameter kind: the kind of a bad request; nil: a good request.
+    /// - Parameter kind: the kind of a bad request, or nil for a good request.
     func send(
         _ request: TransportRequest, _ kind: BadTraffic? = nil, dueAt: ContinuousClock.Instant
     ) async throws(TransportError) -> TransportResponse {
@@ -35,7 +35,7 @@ struct LoggedTransport: HTTPTransport {
         }
     }
 
-    /// The code of a refusal; nil: the answer is not a refusal.
+    /// The code of a refusal; nil if the answer is not a refusal.
     static func code(of answer: TransportResponse) -> String? {
         guard !(200..<300).contains(answer.status) else { return nil }
         return (try? ErrorBody(parsing: answer.body))?.code ?? "HTTP_\(answer.status)"

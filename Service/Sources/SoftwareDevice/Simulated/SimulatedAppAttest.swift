@@ -10,7 +10,7 @@ package struct SimulatedAppAttest: AttestationProvider {
     private let keys: any AttestedKeys
     private let now: @Sendable () -> Date
 
-    /// App Attest for the app `iosAppID` (team id and bundle id). The keys are in the folder `directory`; nil: in memory.
+    /// App Attest for the app `iosAppID` (team id and bundle id). The keys are in the folder `directory`, or in memory if it is nil.
     package init(
         iosAppID: String, authority: AppleAuthority, directory: String?,
         environment: AppleApp.Environment = .production, now: @escaping @Sendable () -> Date = { Date() }

@@ -8,7 +8,8 @@ extension StoreConformance {
                 guard let store = stores.auditArchives else { return }
                 let samples = try Samples(stores)
                 for _ in 0..<4 { try await stores.audit.append(samples.event(.securityEvent)) }
-                // A store keeps the last event of the log, even if an earlier archive has it. The log has continued, so remove it.
+                // A store always keeps the last event of the log, even if an archive already has that event. The events appended
+                // above now follow it, so the store can remove it.
                 while try await store.removeArchivedEvents(limit: 1000) > 0 {}
                 let before = try await store.auditArchives()
                 let first = (before.last?.last ?? 0) + 1

@@ -162,7 +162,8 @@ extension StoreConformance {
                     let credential = samples.credential(scope: .apps([samples.app, other.app]))
                     try await stores.add(credential, samples)
                     async let first: Void = stores.remove(samples.app, samples)
-                    // Remove both apps, or remove one of them and revoke the credential.
+                    // In even rounds, both apps are removed concurrently. In odd rounds, one app is removed while the credential is
+                    // revoked.
                     async let second: Void =
                         round.isMultiple(of: 2)
                         ? stores.remove(other.app, other) : stores.revoke(credential.id, samples)
@@ -200,8 +201,8 @@ extension Samples {
         return CredentialChange(from: credential, to: after, recording: event(.credentialRevoked))
     }
 
-    /// The change of a credential that loses an app: the credential is narrowed, or revoked if it names no other app. Nil: it
-    /// does not name the app, or is already revoked.
+    /// The change of a credential that loses an app: the credential is narrowed to its other apps, or revoked if it
+    /// has no others. Returns nil if the credential does not name the app or is already revoked.
     fileprivate func loss(of app: AppID, to credential: Credential) -> CredentialChange? {
         let rest = credential.scope.named.subtracting([app])
         guard credential.loses(app) else { return nil }
@@ -242,7 +243,7 @@ extension StoresUnderTest {
         }
     }
 
-    /// Revokes a credential unless it has ended. Tries again whenever another change was faster.
+    /// Revokes a credential unless it is already revoked. Tries again whenever another change was faster.
     fileprivate func revoke(_ id: String, _ samples: Samples) async throws {
         while true {
             let credential = try unwrap(try await credentials.credential(id), "credential to revoke")

@@ -50,7 +50,8 @@ extension StoreConformance {
                         }
                     }
                     group.addTask {
-                        // A stream that ends at once has ended long before these inserts are done.
+                        // If a stream wrongly ends at once, its task returns before these inserts are done, and the group gets its result
+                        // first.
                         let samples = try Samples(stores)
                         for _ in 0..<8 { try await stores.add(samples.device(), samples) }
                         for _ in 0..<1000 { await Task.yield() }

@@ -16,7 +16,7 @@ func unwrap<Value>(_ value: Value?, _ what: String) throws -> Value {
     return value
 }
 
-/// Runs `count` tasks at once and returns their results in the order of their numbers.
+/// Runs `body` concurrently for each number from 0 up to `count`, and returns the results in the order of these numbers.
 func concurrently<Value: Sendable>(
     _ count: Int, _ body: @escaping @Sendable (Int) async throws -> Value
 ) async throws -> [Value] {

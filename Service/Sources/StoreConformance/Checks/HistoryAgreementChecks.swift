@@ -23,7 +23,7 @@ extension StoreConformance {
     }
 }
 
-/// Random batches of three days in random order, and the required answers of a store.
+/// Random batches of verdict counts within three days, and the sums that a store must return for them.
 private struct CountedBatches {
     private static let day: Int64 = 86_400
     private static let days: Int64 = 3
@@ -50,7 +50,8 @@ private struct CountedBatches {
         }
     }
 
-    /// A new batch of a minute that was not removed: the service sends no batch of a removed minute.
+    /// Adds and returns a random batch for a minute whose counts have not been removed, because the service never
+    /// sends a batch for a removed minute.
     mutating func addBatch() -> VerdictBatch {
         let first: Int64 = (minutesBefore - start + 59) / 60
         let minute = Int64.random(in: first..<Self.days * Self.day / 60)

@@ -129,7 +129,7 @@ private struct HistorySamples {
         VerdictBatch(id: RandomUUID(from: random).text, minute: start + minutes * 60, counts: counts)
     }
 
-    /// A query of all verdicts of the app in three hours, by minute.
+    /// A query of the app's verdicts in the three hours from `start`, with one slot for each minute.
     func query(by groups: CountedVerdict.Member...) -> VerdictQuery {
         VerdictQuery(
             since: start, until: start + 3 * VerdictHistory.hour, step: 60, apps: [app], groups: Set(groups),

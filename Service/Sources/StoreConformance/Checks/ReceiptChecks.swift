@@ -133,7 +133,8 @@ extension Samples {
 extension StoresUnderTest {
     fileprivate var lease: UnixTime { now + 900 }
 
-    /// Takes a receipt, makes a change, and expects that neither a new receipt nor a failure is recorded for the taken one.
+    /// Takes a due receipt and runs `change`. Then expects that the store refuses to record any outcome for the taken
+    /// receipt, with or without a new receipt.
     fileprivate func expectRefusal(
         after change: (Samples, DeviceRecord, DueReceipt) async throws -> Void
     ) async throws {

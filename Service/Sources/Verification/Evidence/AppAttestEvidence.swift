@@ -12,8 +12,8 @@ package struct AppAttestEvidence: Sendable {
     package let object: [UInt8]?
     /// The expected values. If the line's App ID is malformed, the set of expected App IDs is empty, so no object matches.
     package var expected = AppAttestExpectations()
-    /// Whether the object contains only the receipt. In published collections, other bytes of the attestation may follow the
-    /// receipt.
+    /// Whether the object contains only the receipt. In published collections of test vectors, other bytes of the
+    /// attestation may follow the receipt.
     package var isWholeReceipt = false
     /// The policy in the line.
     private(set) var ownPolicy: JSONValue?
@@ -161,8 +161,8 @@ extension AppAttestEvidence {
         return AssertionVerifier(policy: asked.policy).audit(object, against: expected)
     }
 
-    /// Runs the steps of the verification of a receipt. The chain is judged at the receipt's creation, and the age at the time of
-    /// the check.
+    /// Runs the steps of the verification of a receipt. The certificate chain is judged at the time of the receipt's
+    /// creation. The receipt's age is judged at the time of the check.
     package func auditReceipt(under options: VerificationOptions) throws -> AppAttestAudit<Receipt> {
         let prepared = try prepare(options)
         var expected = prepared.expected

@@ -19,8 +19,8 @@ package struct KeyAttestationEvidence: Sendable {
         (expected.challenge, expected.publicKey, expected.date) = (challenge, publicKey, date)
     }
 
-    /// Reads an input line: `chain_pem`, compared with `challenge_hex`, `package` and `public_key_spki` if given. Dates are judged
-    /// at `valid_at` if the policy asks for it. A member that cannot be read throws.
+    /// Reads an input line: `chain_pem`, compared with `challenge_hex`, `package` and `public_key_spki` if given. If
+    /// the policy judges dates or patch levels, it judges them at `valid_at`. A member that cannot be read throws.
     package init(_ line: JSONFields) throws(JSONError) {
         pem = try line.optionalString("chain_pem")
         expected.challenge = try line.optionalHexadecimal("challenge_hex")

@@ -12,7 +12,8 @@ package enum PolicyKind: String, Sendable, CaseIterable {
     /// A policy of this kind in the form of a policy file: its members under the kind's name.
     package func file(_ members: JSONObject) -> JSONValue { .object(JSONObject([(rawValue, .object(members))])) }
 
-    /// Ignored members: notes for people, and members of an app record that a verification gets by other means.
+    /// Ignored members: notes for people, and members of an app record for which a verification has separate options
+    /// (trust anchors, list of revoked keys, response keys).
     private static let ignored: Set = ["description", "note", "trust_anchors", "status_list", "keys"]
 
     /// The members of a policy of this kind, without the ignored ones. Nil if the policy has other kinds, but not this kind.
@@ -70,7 +71,7 @@ extension VerificationOptions {
     ///   - policy: the default.
     ///   - kind: its kind.
     ///   - own: the line's member `policy`.
-    ///   - others: members of an app record besides the policy, which are ignored.
+    ///   - others: the names of members that are ignored because they are part of an app record, but not of the policy.
     func overriding<Policy: JSONPolicy>(
         _ policy: Policy, _ kind: PolicyKind, with own: JSONValue?, ignoring others: [String] = []
     ) throws(JSONError) -> Policy {

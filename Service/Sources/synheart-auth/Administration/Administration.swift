@@ -47,7 +47,8 @@ extension Administration {
         }
     }
 
-    /// The record to change, and its version for `AdminCall.ifMatch`; nil: the service names none.
+    /// Reads the record to change, and its version for `AdminCall.ifMatch`. The version is nil if the response has no
+    /// `ETag`.
     func read(
         _ route: AdminRoute, _ parameters: [String: String]
     ) async throws -> (object: JSONObject, version: String?) {

@@ -38,7 +38,7 @@ struct AdministrationOptions: ParsableArguments {
                 url: url,
                 credential: CredentialSource.credential(file: credentialFile, environment: environment))
         }
-        // Without this check, the command would work on the default database, with every right.
+        // Without this check, the command would ignore the credential file and work on the default database, where it has all rights.
         guard credentialFile == nil else {
             throw ValidationError("--credential-file goes with --url, or with \(ConfigurationKey.prefix)URL")
         }

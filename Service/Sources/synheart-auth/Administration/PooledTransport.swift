@@ -7,8 +7,8 @@ import SynheartAuth
 
 /// Sends requests over persistent connections, one for each concurrent request.
 ///
-/// Unlike URLSession on Linux, it does not occupy a processor while it waits for an answer: swift-corelibs-foundation polls a
-/// socket that is ready to be written.
+/// Used instead of URLSession. On Linux, URLSession (swift-corelibs-foundation) uses a whole CPU core while it
+/// waits for an answer, because it keeps polling a socket that is ready for writing.
 final class PooledTransport: HTTPTransport {
     private let client: HTTPClient
 

@@ -12,7 +12,7 @@ struct RemoteService: Administration {
     private static let transport = PooledTransport(concurrency: 8)
 
     private static let maximumAnswer = 64 << 20
-    /// The deadline of a call. The slowest one verifies a long audit log event by event.
+    /// The deadline of a call. The slowest call verifies a long audit log event by event.
     private static let deadline: Duration = .seconds(60)
 
     /// The service at this address. A connection to another machine must be encrypted, because it carries the credential.

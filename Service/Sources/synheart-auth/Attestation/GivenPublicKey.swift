@@ -32,7 +32,7 @@ extension DevicePublicKey {
         }
     }
 
-    /// The key in forms of one line: the thumbprint (RFC 7638), and the SubjectPublicKeyInfo in base64.
+    /// The single-line forms of the key: the thumbprint (RFC 7638), and the SubjectPublicKeyInfo in base64.
     var forms: [(String, JSONValue)] { [("thumbprint", .string(thumbprint)), ("der", .string(base64))] }
 
     /// The SubjectPublicKeyInfo in PEM.

@@ -65,7 +65,8 @@ extension AttestationCommand {
         var receipt: String?
         @OptionGroup var output: OutputOptions
 
-        /// The given options that are refused for other formats and with `--batch`: their names, and their formats.
+        /// The given options that apply only to some formats, each with these formats. `verify` refuses such an option
+        /// for another format or with `--batch`.
         private var limited: [(option: String, formats: [EvidenceFormat])] {
             expectations.limited + (receipt == nil ? [] : [("--save-receipt", [.attestation])])
         }

@@ -81,7 +81,8 @@ extension ServiceConfiguration {
             let file = try path(config).map { try ConfigurationFile(path: $0) }
             return try ServiceConfiguration(file: file, environment: environment, flags: flags, for: scope)
         } catch let error as ConfigurationError {
-            // For `serve` and `config`, the configuration is refused. Any other command cannot be carried out without it.
+            // `serve` and `config` judge the configuration itself, so a bad one is `refused`. Other commands need a valid
+            // configuration for their own work, so they report `impossible`.
             throw CommandFailure(scope == .service ? .refused : .impossible, error.description)
         }
     }

@@ -70,7 +70,8 @@ struct ConformanceRun {
 }
 
 extension Stage {
-    /// Deregisters a phone under scheme 1, or under scheme 2 if scheme 1 does not succeed: the phone may have used scheme 2.
+    /// Deregisters a phone under scheme 1. If that fails, tries scheme 2, because the service may refuse scheme 1
+    /// from a device that has used scheme 2.
     ///
     /// - Returns: whether the phone is deregistered or revoked.
     fileprivate func deregisters(_ phone: Phone) async -> Bool {
@@ -86,7 +87,7 @@ extension Stage {
         return false
     }
 
-    /// Sends a request after the end of the run.
+    /// Sends a request at the end of the run, even after the run's deadline or Ctrl-C. The exchange is not recorded in the trace.
     private func farewell(_ request: WireRequest) async throws -> WireResponse {
         let answer = try await transport.send(
             TransportRequest(

@@ -22,7 +22,7 @@ struct Enrolment: Sendable {
     var attestation = AppleAttestationOptions()
     var token = PlayTokenOptions()
     var chain = KeyAttestationOptions()
-    /// Whether the certificate chain of Android's hardware is sent; nil: only for Android.
+    /// Whether the certificate chain of Android's hardware is sent; nil: it is sent if the platform is Android.
     var sendsChain: Bool?
     /// The text of `proof`; nil: an attestation or a token, made from the values above.
     var proof: String?

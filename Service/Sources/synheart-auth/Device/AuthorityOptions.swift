@@ -23,7 +23,7 @@ struct AuthorityOptions: ParsableArguments {
         return try load(name) { try AuthorityFile.google(name) }
     }
 
-    /// Hides parser errors, which may quote the file: it is a private key.
+    /// Replaces parser errors with a fixed text, because they may quote the file, which contains a private key.
     private func load<Authority>(_ path: String, _ load: () throws -> Authority) throws -> Authority {
         do {
             return try load()

@@ -186,7 +186,7 @@ struct DevicesCommand: AsyncParsableCommand {
     }
 }
 
-/// One decision, about one device or about many.
+/// A command that makes a decision, such as `revoke`, about one device or about many.
 protocol Decision: AdministrationCommand {
     /// The route for one device, the decision's name in the route for many devices, and the word for the output, such as "revoked".
     static var decision: (route: AdminRoute, name: String, verb: String) { get }

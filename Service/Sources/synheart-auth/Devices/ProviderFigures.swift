@@ -1,10 +1,10 @@
 import StrictJSON
 
-/// Google's figures in an app's statistics, one line each.
+/// The fields about Google in an app's statistics: today's Play Integrity requests, and the list of revoked keys.
 enum ProviderFigures {
     static let names = ["play_integrity_today", "revocation_list"]
 
-    /// Both lines. A line is null without a running service, or if the service has no figures for it.
+    /// Both fields, with their names. A field is null without a running service, or if the service has no figures for it.
     static func of(_ app: JSONObject) -> [(String, JSONValue)] {
         Array(zip(names, [usage(app["play_integrity"]), list(app["revocation_list"])]))
     }

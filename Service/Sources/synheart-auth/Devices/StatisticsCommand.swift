@@ -57,7 +57,7 @@ struct StatisticsCommand: AdministrationCommand {
     }
 }
 
-/// The verdicts that `statistics --since` counts.
+/// The options that select the verdicts for `statistics --since`.
 struct VerdictOptions: ParsableArguments {
     @Option(help: "With --since: only until then. Default: now.") var until: String?
     @Option(name: .customLong("app"), help: "With --since: only of this app.") var app: String?
@@ -93,7 +93,8 @@ struct VerdictOptions: ParsableArguments {
             (history["series"]?.array ?? []).compactMap(\.object), columns: columns, empty: "no verdicts")
     }
 
-    /// A relative time as unix seconds; an absolute time unchanged. Nil: neither, or the relative time is before 1970.
+    /// Returns a relative time as unix seconds, and an absolute time unchanged. Returns nil if the text is neither, or if the
+    /// relative time is before 1970.
     static func time(_ text: String) -> String? {
         let units: [Character: Int64] = ["m": 60, "h": 3600, "d": 86_400]
         guard let unit = text.last.flatMap({ units[$0] }) else {

@@ -12,7 +12,7 @@ struct ContentChecks {
     let stores: AuthService.Stores
     /// The origins at which clients reach the service.
     let origins: [RequestOrigin]
-    /// Whether another check compares this machine's clock with the one of a server that all nodes use.
+    /// Whether another check compares this machine's clock with the clock of PostgreSQL, which all nodes share.
     var hasServerClock = false
 
     private static let day: Int64 = 86_400

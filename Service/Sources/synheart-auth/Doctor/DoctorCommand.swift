@@ -49,7 +49,7 @@ struct DoctorCommand: AsyncParsableCommand {
             for root in roots.all { check(root, &report) }
         } catch {
             report.fail("configuration", "\(error)", do: "mend it; `config check` says the same")
-            // The checks of the store may still be possible.
+            // Even if another setting is invalid, the settings of the store may be valid, so that the store can be checked.
             configuration = try? options.configuration(for: .store)
         }
         guard let configuration else { return report }

@@ -6,7 +6,8 @@ import Foundation
 /// Checks of the listeners' addresses, the public origin, the certificates and the system's roots.
 struct ListenerChecks {
     let settings: ServerSettings
-    /// Whether a service runs on the same database; nil: unknown. If so, the service itself uses the addresses.
+    /// Whether a service runs on the same database; nil: unknown. If true, the addresses are not checked, because that
+    /// service already uses them.
     let isServed: Bool?
 
     private static let day: Int64 = 86_400

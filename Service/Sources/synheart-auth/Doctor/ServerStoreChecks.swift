@@ -8,7 +8,7 @@ import RedisStores
 struct ServerStoreChecks {
     let postgresql: String
     let redis: String?
-    /// The largest number of live claims of one app.
+    /// The largest number of live replay claims of one app. It is compared with the memory of the Redis servers.
     let claimsOfOneApp: Int
     /// The origins at which clients reach the service.
     let origins: [RequestOrigin]

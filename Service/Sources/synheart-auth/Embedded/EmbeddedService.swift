@@ -45,7 +45,7 @@ struct EmbeddedService {
                 guard let addresses = await ready.first(where: { _ in true }) else { return }
                 try await body(EmbeddedService(service: service, addresses: addresses))
             }
-            // The service ends with the body, or if it cannot start.
+            // Wait for the first task that ends: `body`, or the server if it cannot start. Then stop the other task.
             try await group.next()
             group.cancelAll()
         }

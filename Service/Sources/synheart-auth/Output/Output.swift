@@ -17,7 +17,7 @@ struct OutputOptions: ParsableArguments {
         try StandardOutput.print(lines.joined(separator: "\n"))
     }
 
-    /// Prints several things: a table of these columns, or a JSON array of everything.
+    /// Prints several objects: as a table with these columns, or as a JSON array with all members.
     func list(_ objects: [JSONObject], columns: [String], empty: String) throws(CommandFailure) {
         guard !json else {
             return try StandardOutput.print(json: JSONValue.array(objects.map { .object($0) }).text(.pretty))
@@ -35,7 +35,7 @@ struct OutputOptions: ParsableArguments {
         try StandardOutput.print(lines.joined(separator: "\n"))
     }
 
-    /// Prints one object of an endless series on one line: these members, or JSON.
+    /// Prints one object of an endless series on one line: the members that `columns` names, or all members as JSON.
     func line(_ object: JSONObject, columns: [String]) throws(CommandFailure) {
         guard !json else { return try StandardOutput.print(json: JSONValue.object(object).text()) }
         try StandardOutput.print(columns.map { Self.text(object[$0] ?? .null) }.joined(separator: "  "))

@@ -4,7 +4,7 @@ import AuthServer
 import StrictJSON
 import Verification
 
-/// The decisions of another app record about the app's devices and recorded refusals.
+/// Counts the devices and the recorded refusals about which another app record would decide differently.
 struct WhatIfCommand: AdministrationCommand {
     static let configuration = CommandConfiguration(
         commandName: "what-if", abstract: "Count the devices and refusals that another record would decide otherwise.",

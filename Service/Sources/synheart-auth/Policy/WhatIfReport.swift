@@ -17,7 +17,7 @@ struct WhatIfReport {
     private(set) var policies = JSONObject()
     private var devices = 0
     private var findings: [String: Line] = [:]
-    /// The counts of the history, which only the first page has.
+    /// The counts of verdicts in the last 90 days. Only the first page has them.
     private var counts = JSONObject()
     private var refusals = 0
     private var replays: [String: Line] = [:]
@@ -90,7 +90,7 @@ struct WhatIfReport {
             replaysOf, columns: ["recorded_code", "outcome", "code", "refusals", "newly", "examples"], empty: "")
     }
 
-    /// Prints the share of the requests and registrations that passed, but would be refused or pending.
+    /// Prints how many of the requests and registrations that passed in the last 90 days would be refused or pending, and their share.
     private func showCounts(_ output: OutputOptions) throws {
         func passed(_ stage: String) -> Int64 { counts["passed"]?.object?[stage]?.integer ?? 0 }
         let findings = (counts["findings"]?.array ?? []).compactMap(\.object)

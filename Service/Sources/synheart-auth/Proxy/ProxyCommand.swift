@@ -60,8 +60,8 @@ struct ProxyCommand: AsyncParsableCommand {
         }
     }
 
-    /// Runs the proxy and prints the ready line. If the line cannot be written, stops the proxy, because its starter waits for the
-    /// line.
+    /// Runs the proxy and prints the ready line. If the line cannot be written, stops the proxy, because the program that
+    /// started the proxy waits for the line.
     private func serve(_ proxy: AuthProxy) async throws {
         let (ready, announce) = AsyncStream.makeStream(of: SidecarServer.Addresses.self)
         try await withThrowingTaskGroup(of: Void.self) { group in

@@ -70,7 +70,7 @@ struct ProxyOptions: ParsableArguments {
     )
     var insecureHTTP = false
 
-    /// `HOST:PORT`; an IPv6 address in brackets.
+    /// An address of the form `HOST:PORT`. An IPv6 host is in brackets.
     struct ListenAddress: ExpressibleByArgument {
         let host: String
         let port: Int
@@ -80,7 +80,11 @@ struct ProxyOptions: ParsableArguments {
                 let port = UInt16(argument[argument.index(after: colon)...])
             else { return nil }
             var host = argument[..<colon]
-            if host.hasPrefix("["), host.hasSuffix("]") { host = host.dropFirst().dropLast() }
+            if host.hasPrefix("["), host.hasSuffix("]") {
+                host = host.dropFirst().dropLast()
+            } else if host.contains(":") {
+                return nil
+            }
             guard !host.isEmpty else { return nil }
             self.host = String(host)
             self.port = Int(port)
@@ -170,7 +174,8 @@ struct ProxyOptions: ParsableArguments {
         }
     }
 
-    /// An origin to which identities and credentials may be sent.
+    /// Parses the origin of a flag. The proxy sends identities or credentials to this origin, so plain HTTP to another
+    /// machine is refused unless `--insecure-http` is given.
     private func url(_ text: String, _ flag: String) throws -> RequestOrigin {
         let origin = try parse(text, flag)
         guard origin.isSecure || insecureHTTP else {

@@ -3,7 +3,7 @@ import AuthService
 import StrictJSON
 import Verification
 
-/// Makes the JSON documents of recordings, whose checks `attestation replay` repeats.
+/// Makes the JSON documents of recordings. `attestation replay` reads such a document and repeats the checks.
 struct RecordingFiles: RecordingWriter {
     func document(of proof: RefusedProof, subject: JSONObject) throws -> (format: String, document: JSONObject) {
         let file = try RecordingFile(of: proof, about: subject)

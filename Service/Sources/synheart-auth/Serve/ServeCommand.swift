@@ -165,10 +165,10 @@ struct ServeCommand: AsyncParsableCommand {
         }
     }
 
-    /// Runs the server and prints the ready line. If the line cannot be written, stops the service, because its starter waits
-    /// for the line.
+    /// Runs the server and prints the ready line. If the line cannot be written, stops the service, because the program that
+    /// started the service waits for the line.
     ///
-    /// - Parameter started: called after the line.
+    /// - Parameter started: called after the line is printed.
     private func runAndAnnounce(
         _ started: (AuthServer.Addresses) -> Void,
         run: @escaping @Sendable (@escaping @Sendable (AuthServer.Addresses) async -> Void) async throws -> Void

@@ -3,7 +3,8 @@ import AuthService
 import SQLiteStores
 
 extension SQLiteStores {
-    /// With less free space, the service is not ready: registrations would soon fail, and then claims.
+    /// The number of free bytes below which the service is not ready. With less space, registrations would soon fail, and
+    /// replay claims would fail after them.
     private static let minimumFreeBytes: Int64 = 16 << 20
 
     /// The readiness checks of the storage: a write, and the free space.

@@ -115,7 +115,7 @@ struct Simulation {
         let line: FleetLog.Line
         let elapsed: Duration
 
-        /// Null if no request was answered.
+        /// The duration in milliseconds, rounded; null if no request was answered.
         private func milliseconds(_ duration: Duration) -> JSONValue {
             line.latencies.count == 0 ? .null : Simulation.rounded(duration.inSeconds * 1000)
         }

@@ -68,8 +68,8 @@ struct MigrateStoreCommand: AsyncParsableCommand {
         }
     }
 
-    /// Gives up the move, unless a node has used PostgreSQL: the file lacks the devices and revocations that PostgreSQL got since
-    /// the move. A phone that registered since would get NOT_REGISTERED and discard its identity.
+    /// Gives up the move. If the URL of PostgreSQL is given, refuses if a node has used PostgreSQL since the move: the file lacks the
+    /// devices and revocations of that time. A phone that registered in that time would get NOT_REGISTERED and discard its identity.
     private func giveUp(_ source: SQLiteStores, _ database: String) async throws {
         if let target {
             let stores = try await PostgreSQLStores.connect(target, role: .administration)

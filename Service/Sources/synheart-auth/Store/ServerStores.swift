@@ -39,9 +39,9 @@ struct ServerStores: StoreEngine {
         }
     }
 
-    /// Connects as a command. A command needs no Redis, because only the service uses challenges, claims and rate limits. It asks
-    /// Redis only which primary of PostgreSQL the nodes use: a former primary that runs again would accept a change that no node
-    /// sees.
+    /// Connects as a command. A command stores nothing in Redis, because only the service uses challenges, claims and rate
+    /// limits. If Redis is given, the command asks it which primary of PostgreSQL the nodes use. Otherwise a former primary
+    /// that runs again would accept a change that no node sees.
     ///
     /// - Parameters:
     ///   - redis: the URL of Redis; nil: Redis is not asked.

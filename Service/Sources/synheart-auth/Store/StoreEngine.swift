@@ -10,8 +10,8 @@ protocol StoreEngine: Sendable {
     var serviceKeys: any ServiceKeyStore { get }
     /// The lock that keeps services from running while the service key changes.
     var lock: any ServiceLock { get }
-    /// Prefixes for `Readiness`, one for each Redis server that can be used now: challenges and device ids that begin with these
-    /// bytes are stored at this server. Empty without Redis.
+    /// One prefix for each Redis server that can be used now. The server stores the challenges and device ids that begin with
+    /// these bytes, so `Readiness` probes it with such values. Empty without Redis.
     var parts: [[UInt8]] { get }
     /// Whether one of the readiness checks compares this node's clock with a server's.
     var hasServerClock: Bool { get }
@@ -23,7 +23,7 @@ protocol StoreEngine: Sendable {
     /// fail once this key is no longer listed.
     func serviceSeals(with key: ServiceKeyCheck)
 
-    /// Refuses later changes unless this is the sealing key.
+    /// Refuses each later change unless `key` is the service key that seals new values at that time.
     func allowWrites(whileSealing key: ServiceKeyCheck)
 
     /// Runs `body` with the end of the audit log (nil: the log is empty) and a function that visits every row, both from one
@@ -35,7 +35,7 @@ protocol StoreEngine: Sendable {
 }
 
 extension SQLiteStores: StoreEngine {
-    /// Empty: SQLite has only one file.
+    /// Empty: only Redis servers have prefixes.
     var parts: [[UInt8]] { [] }
     var hasServerClock: Bool { false }
 

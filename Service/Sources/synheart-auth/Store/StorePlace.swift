@@ -30,8 +30,8 @@ extension ServiceConfiguration {
     /// The path of the SQLite database as configured.
     var databasePath: String { text(.database) ?? "synheart-auth.sqlite" }
 
-    /// The place of the state. If a URL of PostgreSQL is set, it is PostgreSQL, with Redis if that is set. Otherwise it is the
-    /// SQLite file.
+    /// The place of the state: PostgreSQL if its URL is set, together with Redis if the URL of Redis is set. If the URL of
+    /// PostgreSQL is not set, the place is the SQLite file.
     func storePlace() throws -> StorePlace {
         guard let postgresql = secret(.postgresql) else { return .file(try SQLiteStores.resolvedPath(databasePath)) }
         return .servers(postgresql: postgresql, redis: secret(.redis))

@@ -94,7 +94,7 @@ import Testing
         }
     }
 
-    /// Changes the record right after another change has read it.
+    /// A store that runs a second change of the record right after the first change has read the record.
     private struct Interfering: AppStore {
         let store: any AppStore
         let armed: Locked<Int>

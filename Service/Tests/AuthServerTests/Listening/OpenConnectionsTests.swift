@@ -29,7 +29,7 @@ import Testing
         try await TestServer.with(settings: Self.settings(all: 12)) { server in
             let served1 = try await Self.served(5, at: server.publicPort)
             #expect(served1 == [true, true, true, false, false])
-            // A closed connection counts until the server notices that it is closed.
+            // The server counts a closed connection as open until the server notices that it is closed.
             let isFree = "synheart_connections{listener=\"public\"} 0\n"
             while try await !server.operations("/metrics").text.contains(isFree) {}
             let served2 = try await Self.served(3, at: server.publicPort)

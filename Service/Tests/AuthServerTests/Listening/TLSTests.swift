@@ -154,7 +154,7 @@ import X509
         let certificate = try TLSCertificate(files)
         let known = certificate.loaded
         let late = try TLSCertificate.load(files)
-        // Meanwhile the configuration has been changed to another file.
+        // While `late` was loaded, another reload switched to a different certificate file.
         let moved = folder.appendingPathComponent("moved.pem").path
         try FileManager.default.copyItem(atPath: files.certificate, toPath: moved)
         certificate.use(try TLSCertificate.load(TLSFiles(certificate: moved, key: files.key)))

@@ -139,7 +139,7 @@ import Testing
             for address in ["198.51.100.1", "2001:db8:64::198.51.100.2", "64:ff9b::198.51.100.3"] {
                 #expect(try await challenge(from: address) == 429, "\(address)")
             }
-            // Not a NAT64 prefix: all addresses of a /64 are treated as one client.
+            // This address has no NAT64 prefix. All addresses of its /64 are treated as one client.
             #expect(try await challenge(from: "2001:db8:65::198.51.100.4") == 200)
             #expect(try await challenge(from: "2001:db8:65::198.51.100.5") == 429)
         }

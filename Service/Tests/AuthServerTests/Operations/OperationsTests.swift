@@ -157,7 +157,8 @@ import Testing
 
     @Test func `a clock that is behind is not ready`() async throws {
         try await TestServer.with { server in
-            // The check fails if half of the newest events are dated ahead. It may itself append two events, of new signing keys.
+            // The clock check fails if at least half of the newest events are dated too far ahead of the clock. The readiness check
+            // itself may append two events, for new signing keys, so the test appends three.
             for _ in 0..<3 {
                 try await server.all.audit.append(AuditEvent(.securityEvent, at: server.clock.now, actor: "test"))
             }

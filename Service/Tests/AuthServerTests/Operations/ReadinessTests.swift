@@ -9,8 +9,8 @@ import Testing
     @Test func `a hanging check fails at its deadline, and is not started again before it ends`() async throws {
         let (released, release) = AsyncStream.makeStream(of: Void.self)
         let asked = Locked(0)
-        // In the first round, the deadline of `hangs` passes once `works` has answered, which cancels the timer of `works`. In
-        // later rounds, no deadline passes.
+        // The trailing closure below replaces the timers of the checks' deadlines. In the first round, the answer of `works`
+        // cancels the timer of `works`, and then the timer of `hangs` fires. In later rounds, no timer fires.
         let (isFirstRound, hasAnswered) = (Locked(true), Locked(false))
         let readiness = Readiness(
             [

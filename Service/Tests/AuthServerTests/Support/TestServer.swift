@@ -151,7 +151,8 @@ final class ShutdownTrigger: Sendable {
     func pull() async { await group.withLock { $0 }?.triggerGracefulShutdown() }
 }
 
-/// Writes the inputs of a refused proof as a plain document. The service writes AttestationInspection's documents instead.
+/// Writes the inputs of a refused proof as a plain document. The real service writes the documents of the module
+/// AttestationInspection instead.
 private struct PlainRecording: RecordingWriter {
     func document(of proof: RefusedProof, subject: JSONObject) -> (format: String, document: JSONObject) {
         let document = JSONObject([

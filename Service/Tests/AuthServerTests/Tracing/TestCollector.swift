@@ -18,7 +18,7 @@ final class TestCollector: TraceExporter.Transport {
 
         func text(_ member: String) -> String? { json.object?[member]?.string }
 
-        /// An attribute: a text, or a number as digits.
+        /// The value of the attribute with this name, if it is a string, or an integer as its digits; nil otherwise.
         subscript(name: String) -> String? {
             let found = json.object?["attributes"]?.array?.first { $0.object?["key"]?.string == name }
             let value = found?.object?["value"]?.object
@@ -30,7 +30,8 @@ final class TestCollector: TraceExporter.Transport {
 
     private let state = Locked((bodies: [[UInt8]](), statuses: [Int?]()))
 
-    /// - Parameter statuses: the statuses of the first calls; nil: no answer. Later calls get 200.
+    /// - Parameter statuses: the statuses of the answers to the first calls; nil for a call that gets no answer. Later
+    /// calls get 200.
     init(statuses: [Int?] = []) { state.withLock { $0.statuses = statuses } }
 
     var bodies: [[UInt8]] { state.withLock { $0.bodies } }

@@ -36,7 +36,7 @@ struct BackupSample {
 
     /// Adds this many events of a chain.
     ///
-    /// - Parameter changing: returns another time for the event with this number; nil: the event's own time.
+    /// - Parameter changing: returns a replacement for the time of the event with the given number, or nil to keep it.
     mutating func addEvents(_ count: Int64, changing: (Int64) -> StoredTable.Cell? = { _ in nil }) throws {
         for (index, hash) in Self.links(count).enumerated() {
             let entry = Self.entry(Int64(index) + 1)

@@ -3,10 +3,12 @@ import Testing
 
 @testable import AuthService
 
-/// `ClaimHistory` in a minimal store, compared with a model that has the true time and every claim that was ever taken.
+/// `ClaimHistory` in a minimal store, compared with a model that has the true time and every claim ever taken.
 ///
-/// Clocks jump and fall back, claims are purged, the machine loses power, and all claims are lost. A request is accepted only if
-/// every claim that may have been taken for it is known. It is refused only if an incident was recent, or near the request's date.
+/// Clocks jump and fall back, claims are purged, the machine loses power, and all claims are lost. The store may
+/// accept a request only if it still knows every claim that may have been taken for it. It may refuse a request only
+/// if an incident (a fault or a wrong clock) was recent, or if the clock's reading at an incident was near the
+/// request's date.
 struct ClaimHistoryModelTests {
     /// A store that keeps its claims in a dictionary, and asks its history whether to refuse a request.
     private struct Store {
@@ -369,7 +371,8 @@ struct ClaimHistoryModelTests {
             let history = ClaimHistory(
                 loss: HistoryLoss(
                     around: [reading...reading], clocksApart: ClaimHistory.nodesApart, lease: ClaimHistory.lease))
-            // Each node's clock is within the tolerance of the store's clock, so two nodes differ by at most twice the tolerance.
+            // Each node's clock is within the tolerance of the store's clock, so the clocks of two nodes differ by at most twice
+            // the tolerance.
             let lossByFirst = reading + .random(in: -2 * tolerance...2 * tolerance, using: &numbers)
             let madeAt = lossByFirst + Int64.random(in: -900...ClaimHistory.lease, using: &numbers)
             let date = madeAt + Int64.random(in: -600...window, using: &numbers)

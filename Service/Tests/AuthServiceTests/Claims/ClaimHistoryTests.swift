@@ -229,8 +229,9 @@ struct ClaimHistoryTests {
         var lost = history.startingOver(after: [], now: 11_801, monotonic: 0, isRestored: false)
         #expect(refusal(10_000, at: 10_100, in: lost) == .expired)
         _ = lost.read(11_102, monotonic: 1)
-        // The clock falls to 11,102. The loss refuses dates from 11,141 on, and the fall those before, from 10,442 on. In `far`, the
-        // loss refuses only much later dates, so the fall refuses all dates that may have been accepted: up to 300 s ahead.
+        // The clock falls to 11,102. The loss refuses dates from 11,141 on. Because of the fall, the earlier dates from
+        // 10,442 on are refused too. In `far`, the loss refuses only much later dates. So the fall refuses all dates that may
+        // have been accepted, up to 300 s ahead.
         for date: Int64 in [10_443, 11_140] { #expect(refusal(date, at: 11_102, in: lost) != nil, "\(date)") }
         var far = history.startingOver(after: [], now: 51_801, monotonic: 0, isRestored: false)
         _ = far.read(11_102, monotonic: 1)

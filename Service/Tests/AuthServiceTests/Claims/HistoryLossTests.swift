@@ -79,7 +79,7 @@ struct HistoryLossTests {
     /// The clock showed 20,000 for one reading and fell back to 10,000.
     @Test(
         arguments: [
-            // No claim was purged too early. Only claims that are too far ahead are not kept.
+            // No claim was purged too early. The store drops only claims that are too far ahead.
             (10_000, [(19_340, 20_000, true)]),
             // Claims of dates up to 9840 (10,500 - 660 s) were purged too early. At the last correct reading, 9000, no request
             // dated after 9300 (300 s ahead) was accepted.

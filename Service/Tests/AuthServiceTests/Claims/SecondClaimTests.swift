@@ -12,14 +12,15 @@ struct SecondClaimTests {
         #expect(SecondClaim.unclaimedEnd(mark: .max) == .max)
     }
 
-    /// The latest date is that of a request which the node accepts at the last moment of its lease.
+    /// The accepted request with the latest date is one that the node accepts at the last moment of its lease.
     @Test func `after the settling time, everything that a node without second claims accepted is dated in the past`() {
         let latest = ClaimHistory.lease + ClaimHistory.clockTolerance + SignaturePolicy.maximumFutureWindow
         #expect(latest < SecondClaim.settling)
     }
 
-    /// Each date that the whole loss refuses is still refused, or it is in `lookedUp`: PostgreSQL must judge its requests too. A
-    /// date that the whole loss does not refuse, even with the widest window, is neither refused nor in `lookedUp`.
+    /// The shortened loss refuses each date that the whole loss refuses, or has the date in `lookedUp`. PostgreSQL must
+    /// judge the requests of the dates in `lookedUp` too. A date that the whole loss does not refuse, even with the
+    /// widest window, is neither refused nor in `lookedUp`.
     @Test(arguments: 1...30 as ClosedRange<UInt64>)
     func `a shortened loss leaves no date of its intervals to Redis alone`(_ seed: UInt64) {
         var numbers = SeededNumbers(seed: seed)

@@ -100,7 +100,7 @@ import Verification
         try #require(try await stores.device(device.deviceID, of: device.appID)?.appAttest)
     }
 
-    /// Runs the job for this many turns. Returns the pause after each turn, in seconds.
+    /// Runs `turns` iterations of the job's loop. Returns the pause after each iteration, in seconds.
     private func work(
         _ apple: Apple, turns: Int, policy: ReceiptRefreshPolicy = ReceiptRefreshPolicy(),
         store: (any ReceiptStore)? = nil, flaggingAbove threshold: Int? = nil

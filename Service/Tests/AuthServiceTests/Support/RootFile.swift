@@ -17,7 +17,8 @@ struct RootFile {
     /// The life, in days from the start of the world's clock.
     var days = -1.0...3650.0
     var key = Certificate.PrivateKey(P384.Signing.PrivateKey())
-    /// The key that signs the certificate, and the issuer's name; a nil name: the certificate's own subject. Nil: self-signed.
+    /// The key that signs the certificate, and the issuer's name. If the name is nil, the issuer has the certificate's
+    /// own subject. If `issuer` is nil, the certificate is self-signed.
     var issuer: (key: Certificate.PrivateKey, name: String?)?
 
     /// The certificate in PEM.

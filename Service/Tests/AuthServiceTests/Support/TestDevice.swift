@@ -29,7 +29,7 @@ struct RequestDraft {
     /// How far the device's clock is ahead, in seconds.
     var ahead: Int64 = 0
     var nonce: RequestNonce?
-    /// The app and the device in the headers, if they are not the device's own.
+    /// The app and the device that the headers name; nil for those of the device that signs.
     var appID: AppID?
     var deviceID: DeviceID?
     /// The key that `keyid` names, if it is not the signing key.

@@ -8,7 +8,8 @@ import StrictJSON
 
 /// Stands in for Google: decodes tokens, or does not answer.
 ///
-/// Unless `decodesTokens(of:)` was called, a token is its verdict in base64url, without a dot, like a standard token.
+/// Unless `decodesTokens(of:)` was called, a token is its verdict in base64url. It has no dot, so the service takes
+/// it for a standard token.
 final class TestGoogle: EvidenceProviders, @unchecked Sendable {
     // Unchecked: the lock guards all variables.
     private let lock = NSLock()

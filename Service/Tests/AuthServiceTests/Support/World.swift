@@ -139,7 +139,7 @@ struct World {
         try await service.issueChallenge(ChallengeRequest(appID: AppID(app), purpose: purpose), http()).challenge
     }
 
-    /// A registration with the proof that `proof` returns; nil: with a development proof.
+    /// A registration with the proof that `proof` returns. If `proof` is nil or returns nil, the registration has a development proof.
     func enrolment(
         _ key: P256.Signing.PrivateKey, app: String = appID, platform: Platform = .ios, challenge: [UInt8]? = nil,
         proof: ((BindingNonce) throws -> String?)? = nil, proving: Bool = true

@@ -109,7 +109,7 @@ final class Browser {
 
     /// Sends a form as a page of the same origin does.
     ///
-    /// - Parameter check: whether the page's script only checks the form.
+    /// - Parameter check: whether the page's script sends the form only to have it checked.
     func post(
         _ path: String, _ fields: [(String, String)], origin: String? = "http://\(Desk.host)", check: Bool = false
     ) async -> PageAnswer {

@@ -29,7 +29,7 @@ struct FormFields {
         }
     }
 
-    /// The value of the only field of a name; nil: none, or several.
+    /// The value of the field with this name; nil if there is no such field, or more than one.
     subscript(_ name: String) -> String? {
         get {
             let values = all.filter { $0.0 == name }

@@ -14,11 +14,11 @@ final class Cluster: Sendable {
 
     /// The longest time from the return of a store that kept its data until each node accepts a request again.
     static let recovery: Duration = .seconds(5)
-    /// As `recovery`, after Redis lost its claims and PostgreSQL kept its data, or after `keeper set`: 6 s, plus time for a busy
-    /// machine.
+    /// Like `recovery`, but after Redis lost its claims while PostgreSQL kept its data, or after `keeper set`: 6 s, plus
+    /// time for a busy machine.
     static let afterLoss: Duration = .seconds(20)
-    /// As `recovery`, after a node replaced the keeper of the claims, because no node used it any more: 65 s and the app's future
-    /// window, plus time for a busy machine.
+    /// Like `recovery`, but after a node replaced the keeper of the claims because no node used the keeper any more: 65 s
+    /// and the app's future window, plus time for a busy machine.
     static let afterChange: Duration = .seconds(110)
 
     private static let serviceKey = [
@@ -33,8 +33,9 @@ final class Cluster: Sendable {
     ///   - hasRedis: whether claims are in a Redis; otherwise everything is in PostgreSQL.
     ///   - sentinels: the Sentinels that watch the Redis; nil: none.
     ///   - hasReplica: whether PostgreSQL has a synchronous streaming replica.
-    ///   - futureWindow: the app's future window in seconds. If it is long enough, clients date some requests so far ahead that
-    ///     PostgreSQL keeps their claims too. If it is short, the service accepts again soon after a change of the keeper.
+    ///   - futureWindow: the app's future window in seconds. If it is long enough, clients date some requests so far
+    ///     ahead that PostgreSQL keeps their claims too. If it is short, the service accepts requests again soon after a
+    ///     change of the keeper.
     init(
         hasRedis: Bool = true, sentinels: Sentinels? = nil, hasReplica: Bool = false, futureWindow: Int = 5
     ) async throws {
@@ -77,7 +78,7 @@ final class Cluster: Sendable {
         try await fixture.start(environment: environment)
     }
 
-    /// A node on `port` (0: a free one) that is configured with this Redis; nil: with PostgreSQL alone.
+    /// Starts a node on `port`, or on a free port if `port` is 0. The node uses this Redis, or only PostgreSQL if `redis` is nil.
     func node(redis: RedisProcess?, port: Int = 0) async throws -> RunningService {
         try await fixture.start(stores: Self.stores(database, postgresql, redis), port: port)
     }

@@ -197,7 +197,8 @@ struct ClusterClient: Sendable {
         _ request: WireRequest, name: String, device: String, node: Int, port: Int, _ history: History
     ) async -> WireResponse? {
         let sent = ContinuousClock.now
-        // Phones have different addresses. With a single address, the test would reach limits that a fleet does not.
+        // Each request comes from a random address, because the phones of a fleet have different addresses. Requests from one
+        // address would reach the rate limits per address.
         let answer = await WireConnection.exchange(port: port, from: .random(in: 2..<0xFF_FFFF), request)
         await history.used(
             History.Use(

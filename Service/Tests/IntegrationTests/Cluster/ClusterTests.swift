@@ -11,7 +11,7 @@ import Testing
 @Suite(.serialized) struct ClusterTests {
     private static let hasTime = ProcessInfo.processInfo.environment["CLUSTER_EVERY_FAULT"] != nil
 
-    /// Two seconds: time for dozens of requests by each client.
+    /// Waits for two seconds, in which each client sends dozens of requests.
     private func calm() async throws { try await Task.sleep(for: .seconds(2)) }
 
     @Test func `two nodes without a fault agree`() async throws {
@@ -28,8 +28,8 @@ import Testing
         await cluster.judge(clients, nodes)
     }
 
-    /// Right after the loss, nodes accept only requests that are dated far ahead. Some seconds later they also accept requests
-    /// that are dated now. The test waits for both, so that clients replay both kinds.
+    /// Right after Redis is back, nodes accept only requests that are dated far ahead. Some seconds later, they also
+    /// accept requests that are dated now. The test waits for both, so that clients replay both kinds.
     @Test(arguments: hasTime ? [false, true] : [true])
     func `Redis is killed and comes back, with its data and without`(isEmpty: Bool) async throws {
         let cluster = try await Cluster(futureWindow: 60)
@@ -184,7 +184,7 @@ import Testing
             "POST", "/apps/\(DevelopmentDevice.appID)/devices/\(device.id)/revoke", body: JSONObject())
         #expect(await WireConnection.exchange(port: current.operationsPort, revocation)?.status == 200)
         let revoked = ContinuousClock.now
-        // The former primary still runs, and its row still says that the device is registered.
+        // The former primary still runs, and in its database the device is still registered.
         #expect(try cluster.postgresql.sql("SELECT pg_is_in_recovery()").hasPrefix("f"))
 
         var latest: ContinuousClock.Instant?
@@ -202,7 +202,7 @@ import Testing
         #expect(ready?.status == 503)
         #expect(ready?.text.contains("former primary") == true, "\(ready?.text ?? "")")
 
-        // A command has seen no failover itself. Redis tells it which primary the nodes use.
+        // Unlike the nodes, a command has not seen the failover. Redis tells it which primary the nodes use.
         let list = ["devices", "list", "--app", DevelopmentDevice.appID, "--status", "revoked", "--json"]
         let both = try await cluster.run(list, redis: cluster.redis?.url, on: [cluster.postgresql, replica])
         #expect(both.status == 0 && both.output.contains("\(device.id)"), "\(both.output) \(both.errors)")
@@ -218,7 +218,7 @@ import Testing
         let nodes = [try await cluster.node(), try await cluster.node()]
         let clients = try await cluster.load(nodes) {
             try await calm()
-            // Whatever the master accepts from now on is lost with it.
+            // While the replica is paused, it misses all changes. They are lost when the master is killed.
             sentinels.replica.signal(SIGSTOP)
             try await calm()
             sentinels.master.kill()

@@ -9,9 +9,10 @@ import ServiceTestHelpers
 final class FaultyNetwork: @unchecked Sendable {
     enum NetworkCondition: Sendable {
         case calm
-        /// Each piece is delayed by this time, in each direction.
+        /// Each piece of the forwarded bytes is delayed by this time, in each direction.
         case slow(Duration)
-        /// About one piece in twenty is delayed by 200 ms, as by a retransmission. One in two hundred ends its connection.
+        /// About one in twenty pieces of the forwarded bytes is delayed by 200 ms, as by a retransmission. At one in two
+        /// hundred, the connection ends.
         case lossy(seed: UInt64)
         /// No bytes arrive, in either direction. New connections are accepted and stay silent.
         case partitioned
@@ -119,7 +120,7 @@ final class FaultyNetwork: @unchecked Sendable {
         }
     }
 
-    /// Waits as long as the current condition requires. Returns false if the connection ends.
+    /// Delays a received piece as the current condition of the network requires. Returns false if the connection must end instead.
     private func passes() -> Bool {
         condition.lock()
         defer { condition.unlock() }

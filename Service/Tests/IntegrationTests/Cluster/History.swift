@@ -42,7 +42,7 @@ actor History {
 
     func problem(_ text: String) { problems.append(text) }
 
-    /// Begins an outage: from now on this node, or every node, must accept nothing.
+    /// Begins an outage: from now on this node must accept nothing. If `node` is nil, no node may accept anything.
     func begins(_ what: String, for node: Int? = nil) {
         outages.append(Outage(what: what, node: node, from: .now, until: nil))
     }

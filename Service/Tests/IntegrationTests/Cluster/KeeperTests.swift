@@ -7,14 +7,16 @@ import Testing
 
 /// Nodes whose claims move from one store to another, while clients send replays, and a node without PostgreSQL.
 ///
-/// `CLUSTER_EVERY_FAULT=1` adds tests that wait for the end of a loss of history.
+/// `CLUSTER_EVERY_FAULT=1` adds slow tests: nodes treat all earlier claims as lost, and the tests wait until requests
+/// are accepted again.
 @Suite(.serialized) struct KeeperTests {
     private static let hasTime = ProcessInfo.processInfo.environment["CLUSTER_EVERY_FAULT"] != nil
 
-    /// The longest time in which a node replaces a keeper that no node uses any more, and waits for the end of the loss of history.
+    /// The longest time that a node needs to replace the keeper (the store of the claims) if no node uses it any more,
+    /// and to accept requests again.
     private static let takeover = Cluster.afterChange + .seconds(15)
 
-    /// Three seconds: time for dozens of requests by each client.
+    /// Waits for three seconds, in which each client sends dozens of requests.
     private func calm() async throws { try await Task.sleep(for: .seconds(3)) }
 
     /// The nodes of a test. They are replaced while clients use their ports.

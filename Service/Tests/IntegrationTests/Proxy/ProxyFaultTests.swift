@@ -190,6 +190,9 @@ import Testing
             let result = try await Binary.run(always + arguments, environment: credential)
             #expect(result.status == 2 && result.errors.contains(word), "\(arguments): \(result.errors)")
         }
+        let unbracketed = try await Binary.run(
+            always + ["--listen", "::1:8080", "--backend", "http://127.0.0.1:1"], environment: credential)
+        #expect(unbracketed.status == 64 && unbracketed.errors.contains("--listen"), "\(unbracketed.errors)")
         let without = try await Binary.run(
             always + ["--listen", "127.0.0.1:0", "--backend", "http://127.0.0.1:1"],
             environment: ["SYNHEART_AUTH_CREDENTIAL_FILE": "/nowhere"])

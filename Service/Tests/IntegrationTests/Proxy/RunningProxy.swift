@@ -73,7 +73,7 @@ struct ProxyFixture: Sendable {
 /// A proxy in its own process.
 final class RunningProxy: Sendable {
     let port: Int
-    /// Nil: no operations listener.
+    /// The port of the operations listener; nil if the proxy has no such listener.
     let operationsPort: Int?
     private let process: Process
 

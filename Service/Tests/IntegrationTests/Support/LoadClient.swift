@@ -24,8 +24,8 @@ struct LoadClient: Sendable {
         var revocations = 0
         var accepted = 0
         var refusedReplays = 0
-        /// The number of answers with 503, except to registrations: on a busy machine the disk may be too slow. After 503, as
-        /// after no answer, the client does not know whether the operation took effect.
+        /// The number of answers with 503, except to registrations. The service answers 503 if the disk of a busy machine is
+        /// too slow. After 503, as after no answer, the client does not know whether the operation took effect.
         var unavailable = 0
     }
 
@@ -33,7 +33,7 @@ struct LoadClient: Sendable {
     struct Accepted: Sendable {
         let request: WireRequest
         let device: Int
-        /// The thumbprint of the key that signed it.
+        /// The thumbprint of the key that signed the request.
         let key: String
         let at: ContinuousClock.Instant
     }
@@ -238,7 +238,7 @@ struct LoadClient: Sendable {
     private mutating func judge(_ answer: WireResponse, toReplayOf known: Accepted) {
         switch answer.code {
         case "NONCE_REPLAY": tally.refusedReplays += 1
-        // The previous key verifies only in its overlap.
+        // A replay that the device's previous key signed may get these codes: that key verifies only for a limited time after a rotation.
         case "INVALID_SIGNATURE", "RATE_LIMITED":
             guard known.key == devices[known.device].device.thumbprint else { return }
             fallthrough

@@ -149,7 +149,7 @@ final class MeddlingProxy: Sendable {
         return request
     }
 
-    /// Reads the next chunk of a body: empty at the end of the body; nil if the chunk is malformed or incomplete.
+    /// Reads the next chunk of a body. Returns an empty chunk at the end of the body, and nil if the chunk is malformed or incomplete.
     private static func chunk(_ client: Int32, _ buffer: inout [UInt8]) -> [UInt8]? {
         let lineEnd = Array("\r\n".utf8)
         while buffer.firstRange(of: lineEnd) == nil { guard more(client, &buffer) else { return nil } }

@@ -49,6 +49,9 @@ public struct RequestOrigin: Sendable, Hashable, CustomStringConvertible {
         guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), bytes[colon...].starts(with: "://".utf8) else {
             throw ContractError("an origin must be written as scheme://authority")
         }
+        guard bytes[(colon + 3)...].allSatisfy({ !"/?#".utf8.contains($0) }) else {
+            throw ContractError("an origin has no path: write scheme://authority without a '/' at the end")
+        }
         try self.init(
             scheme: String(decoding: bytes[..<colon], as: UTF8.self),
             authority: String(decoding: bytes[(colon + 3)...], as: UTF8.self))

@@ -85,7 +85,10 @@ public class KeyStoreException extends Exception {
         return number() == ERROR_USER_AUTHENTICATION_REQUIRED;
     }
 
-    /** Since API 33, like the class. The value {@link #RETRY_AFTER_NEXT_REBOOT} came with API 34. */
+    /**
+     * Whether a retry may succeed, and when. Public since API 33, like the class. The value
+     * {@link #RETRY_AFTER_NEXT_REBOOT} came with API 34.
+     */
     public int getRetryPolicy() {
         isPublic();
         if (code == 24 || rkpStatus == RKP_PENDING_CONNECTIVITY) return RETRY_WHEN_CONNECTIVITY_AVAILABLE;

@@ -9,7 +9,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 public final class Log {
     public static final int VERBOSE = 2, DEBUG = 3, INFO = 4, WARN = 5, ERROR = 6, ASSERT = 7;
 
-    /** Stand-in only: what was logged: priority, tag and message, separated by a space. */
+    /** Stand-in only: the logged lines. Each has the priority, the tag and the message, separated by spaces. */
     public static final List<String> lines = new CopyOnWriteArrayList<>();
 
     private Log() {}

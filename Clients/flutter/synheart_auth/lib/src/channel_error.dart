@@ -5,7 +5,7 @@ final class ChannelError extends Error {
   /// An error with an explanation, which contains nothing of the message's content.
   ChannelError(this.message);
 
-  /// The expected value, the found one, and its place.
+  /// The expected shape, the type or size that was found instead, and the place in the message.
   final String message;
 
   @override

@@ -16,7 +16,7 @@ import 'values.dart';
 
 /// [SynheartAuth] over the platform channels.
 final class ChannelSynheartAuth implements SynheartAuth {
-  /// The plugin in this isolate.
+  /// The plugin in this isolate. Tests set [isRootIsolate]. By default, `RootIsolateToken` decides.
   ChannelSynheartAuth({bool? isRootIsolate}) : _isRootIsolate = isRootIsolate ?? _hasRootToken;
 
   // On the web, reading the token throws.
@@ -240,7 +240,7 @@ final class ChannelSynheartAuth implements SynheartAuth {
         onError: controller.addError,
       );
     };
-    // Once its listener has left, the controller drops events.
+    // The answer of `getState` may arrive after the listener has cancelled. The controller then drops it.
     controller.onCancel = () => changes?.cancel();
     return controller.stream;
   }

@@ -1,6 +1,7 @@
 import 'shapes.dart';
 
-// The contract of the platform channels, as contract/channel.json has it. Tests compare the two, and the Kotlin and Swift halves.
+// The contract of the platform channels, equal to contract/channel.json. Tests compare this file, and the Kotlin and
+// Swift halves, with contract/channel.json.
 
 /// The channel of the calls.
 const String callsChannel = 'ai.synheart.auth/calls';

@@ -2,9 +2,10 @@ import 'values.dart';
 
 /// The error of every operation.
 ///
-/// [code] is stable (RFC-AUTH-MOBILE-0001 section 11). Each of the SDK's own codes has a class. Where the RFC's Dart classes cover
-/// several codes, the class of a code extends the RFC's: [AttestationFailed] is a [ServerError], [KeystoreError] a [StorageError].
-/// An exhaustive `switch` needs the direct subclasses only.
+/// [code] is stable (RFC-AUTH-MOBILE-0001 section 11). Each of the SDK's own codes has its own class. Some of the
+/// RFC's Dart classes cover several codes. The classes of these codes extend the RFC's class: [AttestationFailed]
+/// extends [ServerError], and [KeystoreError] extends [StorageError]. So an exhaustive `switch` needs only the direct
+/// subclasses.
 sealed class SynheartAuthError implements Exception {
   const SynheartAuthError._(this.code, this.message, this.recovery, this.retryAfter, this.mayHaveHappened);
 
@@ -196,7 +197,7 @@ sealed class SynheartAuthError implements Exception {
 /// The name of the same class in Kotlin.
 typedef SynheartAuthException = SynheartAuthError;
 
-/// `NETWORK_ERROR`: the auth service could not be reached, or gave no verdict. Try again later.
+/// `NETWORK_ERROR`: the auth service could not be reached, or did not decide about the request. Try again later.
 final class NetworkError extends SynheartAuthError {
   /// An error.
   const NetworkError([
@@ -422,7 +423,7 @@ final class AnswerTooLarge extends ServerError {
   ]) : super('ANSWER_TOO_LARGE', message, recovery, retryAfter, mayHaveHappened);
 }
 
-/// `INVALID_STATE_TRANSITION`: the state does not allow this. It is a mistake in the program.
+/// `INVALID_STATE_TRANSITION`: the identity cannot change from [from] to [to]. The cause is a mistake in the program.
 final class InvalidStateTransition extends SynheartAuthError {
   /// An error.
   const InvalidStateTransition(this.from, this.to, [String message = 'The state does not allow this.'])
@@ -446,6 +447,6 @@ final class ServerError extends SynheartAuthError {
     bool mayHaveHappened = false,
   ]) : super._(code, message, recovery, retryAfter, mayHaveHappened);
 
-  /// The service's message, or the SDK's for one of its own codes.
+  /// The service's message. For one of the SDK's own codes, it is the SDK's message.
   String get serverMessage => message;
 }

@@ -23,7 +23,7 @@ final class FakeSynheartAuth implements SynheartAuth {
   /// The results of the next registrations.
   final List<RegistrationStatus> registrations = <RegistrationStatus>[];
 
-  /// The next answers to [send]; without one an empty 200.
+  /// The next answers to [send]. If the list is empty, [send] returns status 200 with an empty body.
   final List<AuthAnswer> answers = <AuthAnswer>[];
 
   /// The id of the device.

@@ -43,7 +43,7 @@ final class Text extends Shape {
   }
 }
 
-/// At most [max] bytes.
+/// A `Uint8List` of at most [max] bytes.
 final class Bytes extends Shape {
   const Bytes(this.max, {super.nullable});
 
@@ -107,7 +107,7 @@ final class Flag extends Shape {
   }
 }
 
-/// One of some texts.
+/// One text of a fixed list.
 final class Choice extends Shape {
   const Choice(this.values, {super.nullable});
 
@@ -181,6 +181,6 @@ final class Call {
   final Shape? result;
 }
 
-/// The error of a value of another type.
+/// The error for a value that does not have the type of [shape].
 FormatException wrong(Shape shape, Object value, String place) =>
     FormatException('$place: expected ${shape.expectation}, found ${value.runtimeType}');

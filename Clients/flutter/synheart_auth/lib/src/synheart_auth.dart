@@ -13,27 +13,32 @@ import 'values.dart';
 /// final headers = await SynheartAuth.instance.signRequest('com.example.app', 'POST', '/v1/readings', body);
 /// ```
 ///
-/// An operation that fails throws a [SynheartAuthError]; a cancelled one throws [CallCancelled]. A mistake in the program is an
-/// [ArgumentError], for an argument beyond a limit of the platform channel, or a `ChannelError`, if the halves of the plugin
-/// differ. The private key never leaves the hardware, and Dart never sees it.
+/// An operation that fails throws a [SynheartAuthError]; a cancelled one throws [CallCancelled]. A mistake in the
+/// program causes another error: an [ArgumentError] for an argument beyond a limit of the platform channel, or a
+/// `ChannelError` if the Dart half and the native half of the plugin are of different versions. The private key never
+/// leaves the hardware, and Dart never sees it.
 abstract interface class SynheartAuth {
   /// The instance of this app. Each Flutter engine has one.
   static final SynheartAuth instance = ChannelSynheartAuth();
 
   /// Sets the URL of the auth service, and the options of the SDK. Changes no identity. Call it once at launch.
   ///
-  /// The configuration belongs to the process. A second call with the same values changes nothing, in another engine or isolate and
-  /// after a hot restart too. With other values it throws [NotConfigured] with recovery [Recovery.none], and the first values stay.
+  /// The configuration belongs to the process. A second call with the same values changes nothing, even in another
+  /// engine or isolate, or after a hot restart. A second call with other values throws [NotConfigured] with recovery
+  /// [Recovery.none], and the first values stay in effect.
   ///
   /// - [baseUrl]: the URL of the auth service: https, or http to this machine.
-  /// - [origins]: the origins besides the auth service for which [send] and [sign] sign, such as `https://api.example.com`.
+  /// - [origins]: the origins besides the auth service for which [send] and [sign] sign, such as
+  ///   `https://api.example.com`.
   /// - [aliases]: earlier origins of the auth service, if it moved to another host.
-  /// - [scheme]: the signature scheme of all requests of the app. A device whose service has accepted scheme 2 signs under scheme
-  ///   2 from then on, because the service refuses a lower one.
+  /// - [scheme]: the signature scheme of all requests of the app. A device whose service has accepted scheme 2 signs
+  ///   under scheme 2 from then on, because the service refuses a lower one.
   /// - [rotatesAutomatically]: whether the SDK does the work of [maintain] in the background.
-  /// - [cloudProjectNumber]: Android: the Google Cloud project of Play Integrity, for standard requests. iOS ignores it.
+  /// - [cloudProjectNumber]: Android: the Google Cloud project of Play Integrity, for standard requests. iOS ignores
+  ///   it.
   /// - [androidProof]: the choice of Google's proofs that an Android device sends. iOS ignores it.
-  /// - [developmentMode]: registers without an attestation, for emulators and CI. A release build throws [NotConfigured].
+  /// - [developmentMode]: registers without an attestation, for emulators and CI. A release build throws
+  ///   [NotConfigured].
   ///
   /// Throws [NotConfigured] for a malformed URL, and for plain http to another host.
   Future<void> configure(
@@ -47,7 +52,7 @@ abstract interface class SynheartAuth {
     bool developmentMode = false,
   });
 
-  /// Whether the record says that the device is registered, and its key is not known to be lost. No network.
+  /// Whether the SDK's stored record says that the device is registered. False if the SDK knows that the key is lost. Uses no network.
   Future<bool> isRegistered(String appId);
 
   /// Registers this device for an app. Idempotent: call it at every launch. For a registered device the call itself sends nothing,

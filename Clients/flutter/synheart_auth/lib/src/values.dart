@@ -173,7 +173,7 @@ enum Recovery {
   /// Call `rotateKey`.
   rotate('rotate'),
 
-  /// Call `resetDeviceIdentity`, if the app agrees, then `registerDevice`.
+  /// If the app agrees to give up this identity, call `resetDeviceIdentity`, then `registerDevice`.
   reset('reset'),
 
   /// Ask the user to correct the device's clock. The SDK does not learn an offset of more than 24 hours.
@@ -196,7 +196,7 @@ final class DeviceToken {
   /// The remaining life.
   final Duration remaining;
 
-  /// Without the token.
+  /// Leaves out the token, because it is a secret.
   @override
   String toString() => 'DeviceToken(remaining: $remaining)';
 }

@@ -45,7 +45,8 @@ struct WebhookActionPage: ChangePage {
         let inPath = ["webhook_id": id]
         let read = try await visit.answer(AdminCall(.showWebhook, inPath))
         let webhook = read.body
-        // `resend` sets the number from which deliveries continue. It does not depend on the settings, so it needs no version.
+        // `resend` only sets the event number from which deliveries continue. This call does not depend on the webhook's
+        // settings, so it needs no `If-Match` version.
         let tag = change == .resend ? nil : try visit.seenVersion(of: read)
         func made(
             _ title: String, _ consequences: [String], _ verb: String, _ body: [(String, JSONValue)]? = nil,
@@ -88,7 +89,7 @@ struct WebhookActionPage: ChangePage {
         }
     }
 
-    /// The webhook's current settings, with another value for whether it is enabled.
+    /// The body of the change: the webhook's current settings, except that `enabled` is set to `isEnabled`.
     private static func body(_ webhook: JSONValue, isEnabled: Bool) -> [(String, JSONValue)] {
         var body: [(String, JSONValue)] = [("url", webhook["url"] ?? .null)]
         if webhook["all_apps"]?.bool == true {

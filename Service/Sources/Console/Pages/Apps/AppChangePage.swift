@@ -77,8 +77,8 @@ struct AppChangePage: ConsolePage {
         try await visit.answer(AdminCall(.showApp, ["app_id": app(visit)]))
     }
 
-    /// The form with the merged draft, after the person chose. Shows the conflict again if the record has changed once more or a
-    /// choice is missing.
+    /// The form with the merged draft, after the person chose a value for each conflict. Shows the conflict again if the
+    /// record has changed once more or a choice is missing.
     private static func merged(_ draft: RecordDraft, _ record: JSONObject, _ visit: Visit) async throws -> Page {
         let conflict = RecordConflict(draft, record, try await current(visit))
         // The draft's tag is the version whose conflicts the person saw. If the record has changed since, show its conflicts.

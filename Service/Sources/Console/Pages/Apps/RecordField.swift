@@ -16,7 +16,7 @@ struct RecordField: Sendable {
         case text
         /// Text of several lines.
         case longText
-        /// A list of texts, one per line; nil: any texts. A block of PEM is one text.
+        /// A list of texts, one per line. `of` lists the allowed texts; if it is nil, any text is allowed. A block of PEM is one text.
         case lines(of: [String]?, count: ClosedRange<Int>)
         case json
     }

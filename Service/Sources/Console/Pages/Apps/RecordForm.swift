@@ -54,16 +54,16 @@ struct RecordForm: Sendable {
 
     // MARK: From a record
 
-    /// The fields of a record. A member that is null has its default. If `ios` or `android` is absent, its fields are those of
-    /// the original, in case the person adds the object again.
+    /// The fields of a record. A member that is null has its default. If `ios` or `android` is absent, its fields are those
+    /// of the original, in case the person adds the object again.
     ///
     /// - Parameters:
     ///   - record: the record.
     ///   - base: the original; nil: unknown.
-    /// - Throws: `RecordDraft.Problem` for a record that a form cannot show: it has an unknown member, a member that should be an
-    ///   object is not, or it lacks a member to which the original gives another value than the default. Fields would write the
-    ///   default for the missing member. For the admin API, a default is not the same as absence: null for `keys.compromise` lifts
-    ///   its demands, and a record without the member is refused.
+    /// - Throws: `RecordDraft.Problem` for a record that a form cannot show: it has an unknown member, it has another value
+    ///   where an object is required, or it lacks a member whose value in the original is not the default. For such a
+    ///   member, the fields would write the default. But for the admin API, a default is not the same as absence: null for
+    ///   `keys.compromise` lifts its demands, and a record without the member is refused.
     init(_ record: JSONObject, over base: JSONObject?) throws(RecordDraft.Problem) {
         var problems: [RecordProblem] = []
         read(.record, record, base, &problems)

@@ -2,7 +2,7 @@ internal import AuthServer
 internal import AuthService
 internal import StrictJSON
 
-/// Two changes of one app record: each member's original value, and the values of both people.
+/// Merges two changes of one app record: the change that another person saved (`theirs`), and this person's draft (`mine`).
 struct RecordMerge: Sendable {
     /// The person who changed a member.
     enum Side: Sendable, Hashable {

@@ -1,13 +1,13 @@
 internal import StrictJSON
 
-/// The series of an answer of the history, as the groups of a chart: the largest, and the sum of all others.
+/// The series of a history answer from the admin API, as the groups of a chart: the largest series, and the sum of all others.
 struct HistoryGroups: Sendable {
     static let others = "all others"
 
     private(set) var groups: [StackedChart.Group] = []
 
     /// - Parameters:
-    ///   - answer: an answer of the history, its largest series first.
+    ///   - answer: the admin API's answer to a history query, its largest series first.
     ///   - member: the member by which the answer is grouped.
     ///   - first: groups that are always shown, in this order, such as those of another period; nil: the largest
     ///     groups.

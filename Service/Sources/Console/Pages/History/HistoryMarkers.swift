@@ -44,8 +44,8 @@ struct HistoryMarkers: Sendable {
         }
     }
 
-    /// The newest events, up to one more than the largest number of markers. The admin API searches the whole log for them: it searches
-    /// only the newest part for codes of device events, and `codes` has none of these.
+    /// The newest events, at most one more than the largest number of markers. The admin API searches the whole log for
+    /// them, because `codes` contains no code of device events. For such codes, it would search only the newest part.
     private static func events(
         since: UnixTime, of app: String?, _ visit: Visit
     ) async throws(CallRefused) -> [JSONValue] {

@@ -14,7 +14,7 @@ struct Verdicts: Sendable {
         /// A request that the service or a provider could not judge.
         case failed
 
-        /// - Parameter code: a code of the history.
+        /// - Parameter code: the `code` of a series in the admin API's answer to a history query.
         init(_ code: String) {
             if code.hasPrefix(Self.observedPrefix) {
                 self = .observed
@@ -48,7 +48,7 @@ struct Verdicts: Sendable {
 
     private(set) var apps: [App] = []
 
-    /// - Parameter history: an answer of the history by app and code.
+    /// - Parameter history: the admin API's answer to a history query, grouped by app and code.
     init(_ history: JSONValue) {
         var byID: [String: App] = [:]
         for series in history["series"]?.elements ?? [] {
@@ -62,7 +62,7 @@ struct Verdicts: Sendable {
         apps = byID.values.sorted { ($1.total, $0.id) < ($0.total, $1.id) }
     }
 
-    /// The number of requests with an outcome in each time step, from an answer of the history by code.
+    /// The number of requests with an outcome in each time step, from a history answer that is grouped by code.
     static func counts(_ history: JSONValue, of outcome: Outcome) -> [Int64] {
         var sums: [Int64] = []
         for series in history["series"]?.elements ?? [] where Outcome(series["code"]?.string ?? "") == outcome {

@@ -22,7 +22,8 @@ struct RefusalListPage: ConsolePage {
         var values: [String: PageValue] = [
             "apps": visit.choices(apps, chosen: app), "commands": visit.commands(call).value, "problem": .none,
             "older": .none, "search": .none,
-            // Leave out a text that the page would show in changed form: the form would send back the changed text.
+            // Do not fill in a search text with invisible characters: the page would show them escaped, and the next search would
+            // use the escaped text.
             "find": .text(VisibleText.of(asked) == asked ? asked : ""),
         ]
         var refusals: [JSONValue] = []

@@ -108,7 +108,8 @@ struct RefusalPage: ConsolePage {
 
     private static func utc(_ time: UnixTime?) -> String? { time.map { Moment(time: $0, now: $0).utc } }
 
-    /// The certificate of an App Attest key. The report has only its dates; nil: the report has no dates.
+    /// The certificate of an App Attest key; nil if the report lacks its dates. The report has only the dates of this
+    /// certificate, so the subject is a fixed text.
     private static func leaf(_ facts: JSONObject) -> JSONValue? {
         guard let start = facts["leaf_not_before"], let end = facts["leaf_not_after"] else { return nil }
         return ["subject": "Certificate of the key", "not_before": start, "not_after": end]

@@ -16,7 +16,7 @@ enum RefusalSearch: Sendable, Hashable {
     /// The number of newest recorded refusals that are compared with the search term. The service keeps at most this many of one
     /// app.
     static let maximumCompared = 1000
-    /// Seconds before and after the time that are searched.
+    /// A search for a time covers this many seconds before and after that time.
     static let span: Int64 = 15 * 60
 
     /// Parses a search term; nil if the text has none of these forms.

@@ -139,8 +139,8 @@ struct SetUpAnswers: Sendable {
 
     private var serviceAccount: JSONValue? { try? JSONValue(parsing: self["service_account"]) }
 
-    /// Vendors' consoles show a digest as hexadecimal with colons. The record has base64url. Other text stays as it is, for the
-    /// parser.
+    /// A certificate digest as base64url, as the record needs it. Vendors' consoles show a digest as hexadecimal with
+    /// colons. Other text is returned unchanged, and the parser judges it.
     private static func base64url(_ digest: String) -> String {
         let digits = digest.filter { $0 != ":" && !$0.isWhitespace }
         guard digits.utf8.count == 64, let bytes = Hexadecimal.decode(digits) else { return digest }

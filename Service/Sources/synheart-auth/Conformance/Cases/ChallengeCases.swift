@@ -3,7 +3,7 @@ import Crypto
 import StrictJSON
 
 extension ConformanceCase {
-    /// The uses of a challenge.
+    /// The form and lifetime of challenges, and refusals of challenges that are used, unknown, expired or for another purpose or app.
     static let challenges: [ConformanceCase] = [
         .init("challenge-form", "Challenge", "a challenge has 32 bytes and lives at most 90 s") { stage in
             let answer = try await stage.accepted(.json(.challenge, ChallengeRequest(appID: stage.appID).bytes))

@@ -37,7 +37,7 @@ extension ConformanceCase {
             for target in targets {
                 let request = try phone.signed(.status, at: stage.now).to(target)
                 try await stage.stopped(request, what: target)
-                // This request is signed as it is sent. Its answer shows whether the service gets the path unchanged.
+                // This request is signed for the path that it is sent to. Its answer shows whether the service gets the path unchanged.
                 let honest = try phone.signed("GET", target, [], at: stage.now)
                 let answer = try await stage.send(honest)
                 let isRefused = 400..<500 ~= answer.status && answer.code != ErrorCode.invalidSignature.rawValue

@@ -71,7 +71,8 @@ extension ConformanceCase {
             for name in six {
                 var request = try phone.signed(.status, at: stage.now)
                 request.headers.append((name, request.value(name)))
-                // A proxy may join the two values. The service may refuse the joined value with another code.
+                // The request has the header twice. A proxy may join the two values, and the service may refuse the joined value
+                // with another code.
                 try await stage.refused(request, .invalidRequest, .unsupportedSigVersion, what: name)
             }
         },

@@ -8,7 +8,8 @@ struct ClientCase: ListedCase {
     let sentence: String
     /// The client's instructions. Each element is one start of its command, with the same state folder.
     let launches: [[ClientStep]]
-    /// The faults for the first requests of each name. All other requests get the service's answer.
+    /// The faults for requests of each name, in order: the first request meets the first fault. When no fault is
+    /// left, requests get the service's answer.
     let faults: [RequestName: [Fault]]
     /// The number of identities that the client may register.
     let identities: Int
@@ -24,7 +25,7 @@ struct ClientCase: ListedCase {
     ///   - section: the heading of `docs/protocol.md` that has the rule.
     ///   - sentence: the statement that the case checks.
     ///   - launches: the steps of each start of the command.
-    ///   - faults: the faults for the first requests of each name.
+    ///   - faults: the faults for requests of each name, in order; later requests get the service's answer.
     ///   - identities: how many identities the client may register.
     ///   - newKeys: how many keys the client may rotate to; nil: one for each step that rotates.
     ///   - allowed: refusals of the service that the client may get.

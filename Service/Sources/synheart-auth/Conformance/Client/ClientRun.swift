@@ -17,7 +17,7 @@ struct ClientRun: Sendable {
     /// The longest time that one launch of the command may run. Then it is killed.
     let limit: Duration
 
-    /// Plays cases concurrently, one at each listener, and reports the results in the order of the cases.
+    /// Plays cases concurrently, at most one at a time at each listener, and reports the results in the order of the cases.
     func play(
         _ cases: [ClientCase], at listeners: [FaultListener], _ tell: (ClientCase, CaseResult) throws -> Void
     ) async throws {

@@ -6,7 +6,7 @@ import SynheartAuth
 /// A request from the client, and its outcome.
 struct Arrival: Sendable {
     let request: WireRequest
-    /// The number of the command's start that sent the request, from 0.
+    /// The index of the launch (start of the command) during which the request arrived.
     let launch: Int
     let at: ContinuousClock.Instant
     /// The service's time at the arrival.
@@ -27,7 +27,8 @@ struct Arrival: Sendable {
     }
 }
 
-/// Plays one case: puts its faults in front of the real service, and plays a backend that asks the service about each request.
+/// Plays one case: puts its faults in front of the real service, and plays a backend that asks the service about
+/// each request that the backend receives.
 final class ClientStage: Sendable {
     /// The service that all cases share.
     struct Service: Sendable {
@@ -115,7 +116,8 @@ final class ClientStage: Sendable {
         return .answer(answer)
     }
 
-    /// Sends a request of the protocol to the service, or asks the service about it as a backend. Nil: no answer arrived.
+    /// Sends the request to the service if it is for one of the service's own routes. Otherwise asks the service
+    /// about the request, as a backend does. Returns nil if the service does not answer.
     private func passed(_ request: WireRequest, _ index: Int) async -> PlayedAnswer? {
         let isOwn = request.target.hasPrefix("/auth/v1/")
         var headers = request.headers.filter { !Self.hopByHop.contains($0.name.lowercased()) }

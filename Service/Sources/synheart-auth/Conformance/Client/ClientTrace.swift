@@ -1,7 +1,7 @@
 import AuthContract
 import StrictJSON
 
-/// A client's result of a step.
+/// The result of one step, as the client reported it.
 struct StepResult: Sendable {
     let isDone: Bool
     let isUnsupported: Bool
@@ -160,7 +160,8 @@ extension Arrival {
         }
     }
 
-    /// Whether the request has a valid signature by this key. The service checks the digest of the body under scheme 2.
+    /// Whether the request has a valid signature by this key. Under scheme 2, this does not compare the body with its
+    /// digest, because the service does.
     func isSigned(by key: String) -> Bool {
         guard let key = try? DevicePublicKey(base64: key), let message else { return false }
         return signature?.signature.isValid(for: message, by: key) ?? false
@@ -168,7 +169,7 @@ extension Arrival {
 }
 
 extension ClientTrace {
-    /// Requires the rules that hold in every case, whatever happens to a request.
+    /// Requires the rules that hold in every case, whatever faults the requests meet.
     func keepsTheRules(of item: ClientCase) throws {
         let keys = registeredKeys + rotatedKeys
         var (nonces, signatures, devices): (Set<String>, Set<String>, Set<String>) = ([], [], [])

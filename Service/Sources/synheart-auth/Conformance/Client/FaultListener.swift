@@ -3,8 +3,8 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 
-/// Listens for a client on a free port, and answers as instructed: it can also end a connection without an answer, or in the
-/// middle of one.
+/// Listens for a client on a free port, and answers as instructed. It can also end a connection without an
+/// answer, or in the middle of an answer.
 struct FaultListener: Sendable {
     private typealias Connection = NIOAsyncChannel<HTTPServerRequestPart, HTTPServerResponsePart>
     typealias Responder = @Sendable (WireRequest) async -> Delivery

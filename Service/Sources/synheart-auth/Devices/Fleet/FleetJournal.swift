@@ -1,7 +1,7 @@
 import Glibc
 import StrictJSON
 
-/// The decision of a run, and its devices.
+/// The plan of a run that makes one decision, such as a revocation, about many devices.
 struct FleetPlan: Sendable {
     /// The decision's name in the admin API.
     let decision: String
@@ -70,7 +70,7 @@ final class FleetJournal {
         let bytes = try InputFile.bytes(path, maximum: Self.maximumSize)
         let whole = bytes.lastIndex(of: UInt8(ascii: "\n")).map { bytes[...$0] } ?? []
         var plan = plan
-        // Earlier versions wrote the members into the first line.
+        // Earlier versions of this command wrote the JSON members of the calls into the first line.
         var earlier: JSONObject?
         var (devices, isSelected) = ([FleetDevice](), false)
         for (number, line) in whole.split(separator: UInt8(ascii: "\n")).enumerated() {
@@ -90,8 +90,8 @@ final class FleetJournal {
             }
         }
         guard isSelected else { throw Self.failure(path, "it has no selection: remove it, and begin again") }
-        // A file of ids must still name the devices in the journal. A query is not repeated: the devices in the journal are
-        // used.
+        // If the devices come from a file of ids, that file must still list the devices in the journal. Conditions are not
+        // evaluated again: the run uses the devices in the journal.
         guard plan.conditions != nil || plan.devices.isEmpty || plan.devices == devices else {
             throw Self.failure(path, "it is of a run over other devices: name another file")
         }
@@ -111,8 +111,8 @@ final class FleetJournal {
         guard kept == own else { throw failure(path, "it is of another run: repeat its command, or name another file") }
     }
 
-    /// Records the members of the calls before the first call, so that a later run makes the same demand. A dry run does not
-    /// call this.
+    /// Records the JSON members of the calls before the first call, so that a resumed run sends the same members. A dry run
+    /// does not call this.
     func begin(with members: JSONObject) throws(CommandFailure) {
         guard !hasMembers else { return }
         try append([JSONObject([("with", .object(members))])])

@@ -29,7 +29,7 @@ struct FleetQuery: Sendable {
 
     private let conditions: [(name: Name, value: String)]
 
-    /// Conditions of the form `name=value`. A name may be repeated only if it is `assurance.labels`.
+    /// Parses conditions of the form `name=value`. A name may be repeated only if it is `assurance.labels`.
     init(_ texts: [String]) throws(ValidationError) {
         var conditions: [(name: Name, value: String)] = []
         for text in texts {
@@ -47,7 +47,7 @@ struct FleetQuery: Sendable {
         self.conditions = conditions
     }
 
-    /// A time as the service writes it, so that texts compare as times do.
+    /// Converts a time to the format that the service writes. Comparing two such strings compares their times.
     private static func time(_ text: String, of name: Name) throws(ValidationError) -> String {
         if let seconds = Int64(text), 0...4_000_000_000 ~= seconds { return UnixTime(seconds).iso8601 }
         guard let time = try? UnixTime(iso8601: text) else {

@@ -20,6 +20,8 @@ struct FleetRun {
         self.target = target
     }
 
+    /// Makes the decision about each selected device, and prints the counts.
+    ///
     /// - Parameters:
     ///   - decision: the decision's name in the admin API.
     ///   - body: the members of the call for one device.
@@ -53,7 +55,7 @@ struct FleetRun {
         return body
     }
 
-    /// Throws if the last devices would get the demand to rotate only after their keys had to be rotated.
+    /// Throws if the run would take so long that the last devices are told to rotate only after the deadline of the rotation.
     private static func requireTime(
         for count: Int, at rate: Double, _ plan: FleetPlan, _ now: UnixTime
     ) throws(CommandFailure) {

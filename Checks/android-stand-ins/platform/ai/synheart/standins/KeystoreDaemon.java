@@ -197,7 +197,7 @@ public final class KeystoreDaemon {
         }
     }
 
-    /** Removes a key without a call of the app. */
+    /** Removes a key, as if the system had lost it. Does not count as a call of the app. */
     public void lose(String alias) {
         try { Files.deleteIfExists(file(alias)); } catch (IOException error) { throw new UncheckedIOException(error); }
     }
@@ -223,7 +223,7 @@ public final class KeystoreDaemon {
         try { return read(alias).isStrongBox; } catch (KeyStoreException error) { return null; }
     }
 
-    // The calls of the provider.
+    // The calls that KeystoreProvider makes.
 
     void enter(Call call) throws KeyStoreException { enter(call, true); }
 

@@ -70,8 +70,8 @@ struct visit {
     jboolean is_attached;
 };
 
-/* If the class or a function is not found, System.loadLibrary throws an error that names it. Then the app has no Kotlin client, or its
- * shrinker removed the class or the function. */
+/* If the class or a function is not found, System.loadLibrary throws an error that names it. The cause is that the
+ * app has no Kotlin client, or that its shrinker removed the class or the function. */
 jint JNI_OnLoad(JavaVM *vm, void *reserved) {
     (void)reserved;
     void *env_pointer = NULL;
@@ -243,7 +243,7 @@ char *synheart_native_get_attestation(const char *device_id, const uint8_t *chal
 
 int32_t synheart_native_key_exists(const char *device_id) {
     struct octets arguments[1];
-    /* 1 on failure: a key that cannot be checked must not look lost. */
+    /* Returns 1 if the check fails, because a key that cannot be checked must not look lost. */
     return is_text(device_id, &arguments[0]) ? number_from(KEY_EXISTS, arguments, 1, 1) : 0;
 }
 

@@ -61,9 +61,11 @@ extension ClientCase {
         },
     ]
 
-    /// A refusal that the client must report without registering by itself, because the app decides about the recovery.
+    /// A refusal that the client must report without registering by itself, because the app decides about the
+    /// recovery.
     ///
-    /// - Parameter goesOn: whether the client must continue as before. Otherwise it may stop.
+    /// - Parameter goesOn: whether the next two steps, `register` and `get`, must succeed with the existing registration.
+    ///   If false, the client may stop.
     private static func reported(
         _ id: String, _ sentence: String, _ code: ErrorCode, goesOn: Bool = false
     ) -> ClientCase {

@@ -70,8 +70,8 @@ extension ClientCase {
     private static func notRepeated(
         _ id: String, _ sentence: String, _ name: RequestName, _ step: ClientStep, _ fault: Fault
     ) -> ClientCase {
-        // The second request uses the connection of the first one: if that connection ends, HTTP libraries send the request again
-        // by themselves.
+        // HTTP libraries may repeat a request by themselves if a reused connection ends. The first request is answered,
+        // so that the second one, which meets the fault, reuses its connection.
         .init(id, "Retry", sentence, [.register, step, step, step], faults: [name: [.late(.zero), fault]]) { trace in
             try trace.answered(1)
             try trace.failed(2, "NETWORK_ERROR")

@@ -53,7 +53,7 @@ public class StandardMessageCodec {
         return value;
     }
 
-    /** Flutter's messages are direct buffers. */
+    /** Copies the bytes into a direct buffer, because Flutter's messages are direct buffers. */
     static ByteBuffer direct(ByteArrayOutputStream stream) {
         ByteBuffer buffer = ByteBuffer.allocateDirect(stream.size()).order(ByteOrder.nativeOrder());
         buffer.put(stream.toByteArray());

@@ -121,7 +121,7 @@ class PluginContractTest {
 
     private class Broken(val why: String, val place: String, val value: Any?)
 
-    /** Values that do not have the shape, at every place in it. */
+    /** For each place in the shape, values that do not fit there. */
     private fun brokenForms(shape: Shape, place: String = ""): List<Broken> {
         fun broken(why: String, value: Any?) = Broken("$place $why", place, value)
         val others = listOf(null, true, 1, 1.5, "text", byteArrayOf(1), listOf(1, 2), mapOf("a" to 1))

@@ -103,14 +103,17 @@ internal class TestEngine(client: AuthClient, configured: Configured = Configure
         if (bytes == null) return Answer.NotImplemented
         bytes.rewind()
         bytes.order(ByteOrder.nativeOrder())
-        // The envelope's first byte shifts the alignment, so read the values one by one.
+        // The envelope's first byte is 0 for a result and 1 for an error. The values follow it.
         val isError = bytes.get().toInt() == 1
         val values = Envelope.read(bytes, if (isError) 3 else 1)
         return if (isError) Answer.Failure(values[0] as String, values[1] as String?, values[2]) else Answer.Success(values[0])
     }
 }
 
-/** Reads the values after an envelope's first byte. None of this plugin's messages has a double, which would need alignment. */
+/**
+ * Reads the values after an envelope's first byte, as if they were the elements of a list. None of this plugin's
+ * replies has a double, which would need alignment.
+ */
 private object Envelope {
     fun read(bytes: ByteBuffer, count: Int): List<Any?> {
         val list = ByteBuffer.allocate(bytes.remaining() + 2).order(ByteOrder.nativeOrder())

@@ -1,7 +1,7 @@
 internal import Flutter
 internal import Foundation
 
-/// A message on the channel does not have the shape that the contract says. The text contains nothing of the message.
+/// A message on the channel does not have the shape that the contract requires. The error's text quotes nothing of that message.
 struct MalformedMessage: Error {
     let message: String
 }

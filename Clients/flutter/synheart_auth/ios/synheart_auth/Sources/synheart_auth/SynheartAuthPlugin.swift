@@ -101,7 +101,8 @@ public final class SynheartAuthPlugin: NSObject, @preconcurrency FlutterPlugin, 
             let value = try await make(name, fields)
             guard let shape = method.result else { return nil }
             do throws(MalformedMessage) { try shape.check(value, name) } catch {
-                // An answer of another server may have any size. The plugin itself makes all other results.
+                // Only the result of `send` is another server's answer, which may have any size. The plugin itself makes all other
+                // results, so a misfit of one is a bug in the plugin.
                 guard name == "send" else {
                     return FlutterError(code: Contract.malformed, message: error.message, details: nil)
                 }

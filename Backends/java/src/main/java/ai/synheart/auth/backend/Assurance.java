@@ -3,7 +3,7 @@ package ai.synheart.auth.backend;
 import java.util.List;
 import java.util.Map;
 
-/** What was proven about app and key at registration. */
+/** What was proven about the app and the device's key at registration. */
 public record Assurance(String app, String key, List<String> labels) {
     /** The member {@code assurance} of an object, null if it is malformed. */
     static Assurance of(Map<String, Object> members) {

@@ -54,7 +54,7 @@ final class KeySet {
         return found.keys().get(kid);
     }
 
-    /** Reads the keys again if that is due. One reader at a time: concurrent ones would fetch the same key set. */
+    /** Reads the keys again if that is due. One read at a time, because concurrent reads would fetch the same key set. */
     private synchronized Published readIfDue(String kid) throws InterruptedException {
         long now = monotonic.getAsLong();
         boolean isOld = published == null || published.isOld(now);
@@ -86,7 +86,7 @@ final class KeySet {
         failed = false;
     }
 
-    /** The keys that can sign tokens, null if the body is no valid key set. Keys of other types are skipped. */
+    /** The public keys that verify tokens, by kid; null if the body is no valid key set. Skips keys of other types. */
     private static Map<String, PublicKey> keys(byte[] body) {
         try {
             if (!(Json.object(body).get("keys") instanceof List<?> listed)) return null;

@@ -35,7 +35,7 @@ final class ServiceClient {
             return headers.firstValue(name).orElse("");
         }
 
-        /** Seconds of {@code Retry-After}, at most 300; -1 where it is absent or no number. */
+        /** The value of {@code Retry-After} in seconds, at most 300; -1 if the header is absent or not a number. */
         int retryAfter() {
             String text = header("Retry-After");
             if (!text.matches("[0-9]+")) return -1;
@@ -53,7 +53,7 @@ final class ServiceClient {
         }
         if (timeout.isNegative() || timeout.isZero()) throw new IllegalArgumentException("the timeout must be above 0");
         this.timeout = timeout;
-        // HTTP/1.1: the default asks for an upgrade to HTTP/2 on plain connections.
+        // Uses HTTP/1.1, because the default asks for an upgrade to HTTP/2 on plain connections.
         http = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).followRedirects(HttpClient.Redirect.NEVER)
             .proxy(HttpClient.Builder.NO_PROXY).connectTimeout(timeout).build();
     }
@@ -88,7 +88,7 @@ final class ServiceClient {
         }
     }
 
-    /** Collects a body up to the limit; null beyond it. */
+    /** Collects a body. The result is null if the body is longer than {@code ANSWER_LIMIT}. */
     private static final class Bounded implements HttpResponse.BodySubscriber<byte[]> {
         private final CompletableFuture<byte[]> found = new CompletableFuture<>();
         private final java.io.ByteArrayOutputStream bytes = new java.io.ByteArrayOutputStream();

@@ -47,7 +47,7 @@ public final class SynheartFilter implements Filter {
         // Whether this is a dispatch to an error page, a forward, or a request that continues asynchronously.
         boolean isInner = received.getDispatcherType() != DispatcherType.REQUEST;
         if (isInner || verificationOf(received) != null) {
-            // A server may dispatch the original request, with identity headers that the client sent.
+            // A server may dispatch the original request, with identity headers that the client sent. Hide those headers.
             chain.doFilter(received instanceof UnclaimedRequest ? received : new UnclaimedRequest(received), answer);
             return;
         }
@@ -61,7 +61,7 @@ public final class SynheartFilter implements Filter {
                 found = body == null ? verifier.tooLarge() : verify(received, body);
             }
         } catch (IOException error) {
-            // The client broke off: it does not wait for an answer.
+            // The client disconnected, so it does not wait for an answer.
             answer.sendError(HttpServletResponse.SC_BAD_REQUEST);
             return;
         }

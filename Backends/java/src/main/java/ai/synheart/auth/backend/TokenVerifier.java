@@ -76,7 +76,7 @@ public final class TokenVerifier {
             return this;
         }
 
-        /** How many seconds the clocks may differ: 5 by default, at most 60. */
+        /** How many seconds the clocks of the service and of this backend may differ: 5 by default, at most 60. */
         public Builder leeway(long seconds) {
             leeway = seconds;
             return this;
@@ -178,7 +178,7 @@ public final class TokenVerifier {
         }
     }
 
-    /** Strict: no padding, no other characters, no text that an encoder would not write. */
+    /** Decodes base64url strictly: refuses padding, other characters, and text that differs from the encoder's output. */
     static byte[] base64url(String text) throws TokenRefused {
         try {
             byte[] bytes = Base64.getUrlDecoder().decode(text);

@@ -115,7 +115,7 @@ public final class Verifier {
             return this;
         }
 
-        /** The most attempts to ask the service about one request; 3 by default. */
+        /** The maximum number of attempts to ask the service about one request; 3 by default. */
         public Builder attempts(int attempts) {
             this.attempts = attempts;
             return this;
@@ -177,7 +177,7 @@ public final class Verifier {
         return new String[] {schemes.get(0), authorities.get(0)};
     }
 
-    /** The service's answer, null if there was none. After a failure it asks again: the verification id makes that safe. */
+    /** The service's answer, null if there was none. Retries failures, which the verification id makes safe. */
     private ServiceClient.Answer ask(byte[] question) throws InterruptedException {
         ServiceClient.Answer answer = null;
         Map<String, String> headers = Map.of("Authorization", "Bearer " + credential, "Content-Type", "application/json");
@@ -242,7 +242,10 @@ public final class Verifier {
         return question;
     }
 
-    /** Whether the headers name no length, or the body's length once. Ambiguous framing allows request smuggling. */
+    /**
+     * Whether the headers frame the body unambiguously. If there is a {@code Content-Length}, it must occur once, be the
+     * body's length, and have no {@code Transfer-Encoding} beside it. Ambiguous framing allows request smuggling.
+     */
     private static boolean isFramed(Incoming request) {
         List<String> lengths = Header.values(request.headers(), "Content-Length");
         if (lengths.isEmpty()) return true;

@@ -60,7 +60,10 @@ public class Configuration(
     internal val storageCalls = BlockingCalls(sleeper)
     internal val launch = Launch(clock)
 
-    /** Configurations with equal lists are equal. Here the parts are compared by identity. `AndroidConfiguration` sets another list. */
+    /**
+     * The values by which `configure` compares two configurations. Objects such as the key store are compared by
+     * identity, unless their class defines `equals`. `AndroidConfiguration` sets another list.
+     */
     internal var values: List<Any?> = listOf(
         origin, keyStore, storage, attestation, clock, transport, random, sleeper, logger, this.origins, this.aliases, deviceLocalId,
         rotatesAutomatically, scheme,

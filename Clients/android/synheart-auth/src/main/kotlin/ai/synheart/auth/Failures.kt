@@ -3,12 +3,12 @@ package ai.synheart.auth
 import ai.synheart.auth.SynheartAuthException.*
 import kotlin.time.Duration
 
-/** The client's own reaction to a failure, once unless noted otherwise. After that it reports the error. */
+/** The client's own reaction to a failure. It is tried once, unless noted otherwise. If it fails, the client reports the error. */
 internal enum class Remedy {
     /** Report the error. */
     NONE,
 
-    /** Report the error. `send` throws it too, although it returns a refusal with the remedy [NONE] as the answer. */
+    /** Report the error, also from `send`. With [NONE], `send` does not throw: it returns the refusal as the answer. */
     REPORT,
 
     /** Repeat the operation, with the back-off of its [RetryPolicy]. */
@@ -47,7 +47,7 @@ internal enum class Remedy {
     /** Register again and sign again. */
     REGISTER,
 
-    /** Sign again if the key was replaced meanwhile, or is replaced by finishing an unsettled rotation. Otherwise as [CONFIRM]. */
+    /** Finish the unsettled rotation, if there is one. Sign again if the key has been replaced. Otherwise do the same as for [CONFIRM]. */
     FINISH_ROTATION,
 
     /** Confirm the verdict by a status request, if it came from another origin than the auth service. */
@@ -155,7 +155,10 @@ internal enum class Situation(val code: Code, val remedy: Remedy, val recovery: 
     /** The key store is locked or busy. */
     KEY_STORE_UNAVAILABLE(OwnCode.KEYSTORE_ERROR, Remedy.NONE, Recovery.RETRY),
 
-    /** The key store answered once as if the key were lost. After a pause, a second answer counts if the canaries work. */
+    /**
+     * The key store answered once as if the key were lost. The client treats the key as lost only after a second such
+     * answer, if the canaries (a test key and a test value in the storage) work.
+     */
     KEY_SUSPECTED(OwnCode.KEYSTORE_ERROR, Remedy.NONE, Recovery.RETRY),
 
     // The record cannot be read, locked or written now, cannot be decoded, is of a newer version, or belongs to another auth service.
@@ -181,7 +184,7 @@ internal enum class Situation(val code: Code, val remedy: Remedy, val recovery: 
     /** `configure` was called again with other values. */
     CONFIGURED_OTHERWISE(OwnCode.NOT_CONFIGURED, Remedy.NONE, Recovery.NONE),
 
-    // The call's deadline has passed; the client was closed, or the identity was reset.
+    // DEADLINE_PASSED: the call's deadline has passed. ENDED: the client was closed, or the identity was reset.
     DEADLINE_PASSED(OwnCode.NETWORK_ERROR, Remedy.NONE, Recovery.RETRY),
     ENDED(OwnCode.NETWORK_ERROR, Remedy.NONE, Recovery.RETRY),
 }

@@ -61,10 +61,13 @@ public class DeviceKeyStoreException(
 ) : Exception(message, cause) {
     /** The meaning of a failure for the identity. */
     public enum class Code {
-        /** The store does not find the key. The key is lost after two such answers, if the canaries work. */
+        /**
+         * The store does not find the key. The client treats it as lost after two such answers, if the canaries work (see
+         * [DeviceKeyStore.check]).
+         */
         NOT_FOUND,
 
-        /** The system permanently refuses the key: one such answer is enough. */
+        /** The system permanently refuses the key. The client treats the key as lost after one such answer. */
         INVALIDATED,
 
         /** The store is locked or busy. The key may be intact. */
@@ -76,7 +79,10 @@ public class DeviceKeyStoreException(
         /** The app is built or configured wrongly. The client then throws `NOT_CONFIGURED` with the message. */
         MISCONFIGURED,
 
-        /** Anything else, such as a key that cannot be used. The key is lost after two such answers, if the canaries work. */
+        /**
+         * Any other failure, such as a key that cannot be used. The client treats the key as lost after two such answers, if
+         * the canaries work (see [DeviceKeyStore.check]).
+         */
         FAILED,
     }
 }
@@ -153,7 +159,7 @@ public interface RecordStorage {
     public fun remove(name: String)
 
     /**
-     * Proves that the storage works, by its canary: the canary is read back, and a new one is written.
+     * Proves that the storage works with a canary, a small test value: reads the old canary back, and writes a new one.
      *
      * @throws StorageException if it does not work
      */
@@ -224,7 +230,7 @@ public fun interface HttpTransport {
     public suspend fun send(request: HttpRequest): HttpResponse
 }
 
-/** No answer came, or one that is too large. */
+/** A request that got no usable answer: it could not be sent, no answer came, or the answer is too large. */
 public class TransportException(
     message: String,
     /** Whether an answer came that is larger than the request allows. */

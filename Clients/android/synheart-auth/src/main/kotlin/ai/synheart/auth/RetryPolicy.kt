@@ -8,7 +8,7 @@ import kotlin.time.Duration.Companion.seconds
 
 /** Exponential back-off: `min(base * 2^attempt + random(0, jitter), maximum)` (RFC-AUTH-MOBILE-0001 section 12). */
 internal enum class RetryPolicy(val base: Duration, val jitter: Duration, val maximum: Duration, val attempts: Int) {
-    /** Challenge and register. */
+    /** The requests for a challenge and for a registration. */
     REGISTRATION(1.seconds, 500.milliseconds, 30.seconds, 5),
 
     /** Rotation: three attempts now, more at the next launch. */

@@ -127,7 +127,8 @@ public class SynheartAuth(private var configuration: Configuration? = null) : De
         val record = context.ledger.load()
         val used = context.scheme(scheme, record)
         val signed = RequestSigner(context).sign(used, place)
-        // The app sends the request, so the client does not see the answer. A service that accepts it refuses lower schemes from then on.
+        // The app sends the request, so the client does not see the answer. A service that accepts this scheme refuses lower
+        // ones from then on. So the client records the scheme now.
         context.noteScheme(used, record)
         signed.headers.toMap()
     }
@@ -144,7 +145,7 @@ public class SynheartAuth(private var configuration: Configuration? = null) : De
                 received
             }
         } catch (error: CancellationException) {
-            // The caller was cancelled at the moment when the answer came.
+            // The caller was cancelled just as the answer came. It does not receive the answer, so close the stream here.
             answer?.abandon()
             throw error
         }

@@ -20,11 +20,13 @@ import kotlinx.coroutines.withTimeoutOrNull
 /**
  * A transport over `HttpURLConnection`: no redirects, no cache. Cookies, proxies and TLS are those of the process.
  *
- * A request is sent once. The platform repeats a request by itself if a connection fails or a server asks for a password, unless
- * the body is streamed. So every request except GET, HEAD and TRACE is streamed, even without a body. (On a JVM, not on Android,
- * the body of a 401 is lost then. The client reads the code from the headers.) A repeated GET is safe.
+ * A request is sent once. The platform repeats a request by itself if a connection fails or a server asks for a
+ * password, unless the body is streamed. So every request except GET, HEAD and TRACE is streamed, even without a
+ * body. (With streaming, a JVM loses the body of a 401. Android does not. The client reads the code from the
+ * headers.) A repeated GET is safe.
  *
- * Android's HTTP stack escapes some characters of a URL itself. A signature covers the URL as it is sent, so such a URL is refused.
+ * Android's HTTP stack escapes some characters of a URL itself, but a signature covers the URL as it is sent. So the
+ * transport refuses a URL with these characters.
  */
 public class UrlConnectionTransport internal constructor(
     /** The dispatcher that runs the exchanges. Each blocks a thread. */
@@ -41,7 +43,7 @@ public class UrlConnectionTransport internal constructor(
             throw TransportException("the URL has characters that must be escaped", isUnsendable = true)
         }
         if ((request.body.isNotEmpty() || request.streamedBody != null) && request.method in WITHOUT_BODY) {
-            // HttpURLConnection would send a POST.
+            // HttpURLConnection would change a GET with a body into a POST.
             throw TransportException("a ${request.method} with a body cannot be sent", isUnsendable = true)
         }
         val exchange = try {
@@ -56,7 +58,7 @@ public class UrlConnectionTransport internal constructor(
             isReceived = true
             return answer
         } finally {
-            // An incomplete request must not stay open. Android keeps the connection if a body ends early.
+            // Close the connection. The request may be incomplete, and Android keeps a connection open if a request body ends early.
             if (!isReceived) closing.inBackground { exchange.connection.disconnect() }
         }
     }
@@ -94,8 +96,8 @@ public class UrlConnectionTransport internal constructor(
         }
 
         /**
-         * Makes the exchange. [ensureActive] throws if the caller was cancelled. It is called here, because closing a connection
-         * before it is open has no effect.
+         * Makes the exchange. [ensureActive] throws if the caller was cancelled. This function calls it before and after
+         * connecting, because closing a connection that is not open yet has no effect.
          */
         fun run(ensureActive: () -> Unit): HttpResponse {
             prepare()
@@ -130,7 +132,7 @@ public class UrlConnectionTransport internal constructor(
             if (size == null) connection.setChunkedStreamingMode(0) else connection.setFixedLengthStreamingMode(size)
         }
 
-        /** On Android this already sends the head. */
+        /** Connects. On Android this already sends the request line and the headers. */
         private fun connect() {
             mayHaveLeft = true
             try {

@@ -48,10 +48,10 @@ public data class Registration(
         /** The name on platform channels. */
         public val wire: String,
     ) {
-        /** This call registered it. */
+        /** The device became registered in this call. */
         REGISTERED("registered"),
 
-        /** It was registered before. Nothing was sent. */
+        /** The device was already registered. The call sent nothing. */
         ALREADY_REGISTERED("alreadyRegistered"),
 
         /** The service has not decided yet. Call again later. */
@@ -141,7 +141,7 @@ public data class DeviceStatus(
         /** The name in answers. */
         public val wire: String,
     ) {
-        /** It has not decided yet. */
+        /** The service has not decided yet. */
         PENDING("pending"),
 
         /** The device may sign. */

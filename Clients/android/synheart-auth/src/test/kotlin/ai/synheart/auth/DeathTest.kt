@@ -16,7 +16,8 @@ class DeathTest {
 
     private val integrity = Case(AndroidProof.PLAY_INTEGRITY)
 
-    // A chain names the challenge for which its key was made. After a lost answer the client registers a new key, in a second row.
+    // A key's attestation names the challenge for which the key was made. So after a lost answer the client registers a
+    // new key, and the service then has two rows.
     private val chain = Case(AndroidProof.KEY_ATTESTATION, maximumRows = 2)
     private val reattesting = Case(AndroidProof.BOTH, "keys.reattest_on_rotation" to true, maximumRows = 2)
 
@@ -124,7 +125,7 @@ class DeathTest {
 
     @Test
     fun `a new registration after a lost key survives a death at each point`() = dieEverywhere(
-        // The row of the lost key stays.
+        // The service keeps the row of the lost key, so there can be two rows.
         Case(AndroidProof.PLAY_INTEGRITY, maximumRows = 2), 10,
         { client, appId ->
             client.registerDevice(appId)
@@ -132,7 +133,7 @@ class DeathTest {
             try {
                 client.signRequest(appId, "GET", "/")
             } catch (_: SynheartAuthException.KeystoreError) {
-                // The error of the first suspicion.
+                // The key store's first suspicious answer fails this call. The key is not yet considered lost.
             }
         },
         register,

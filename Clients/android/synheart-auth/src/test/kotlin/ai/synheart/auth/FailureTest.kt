@@ -364,7 +364,7 @@ class FailureTest {
         register()
         loseAnswer(World.ROTATE, 3)
         expect<NetworkError>(Recovery.RETRY) { client.rotateKey(appId) }
-        // The service would accept the old key for another minute. With this answer it refuses, so `send` finishes the rotation.
+        // The service would accept the old key for another minute. This scripted answer refuses it, so `send` finishes the rotation.
         answer(World.STATUS, refusal(401, "INVALID_SIGNATURE"))
         expectWorking()
         assertEquals(1, phone.keys(appId).size)

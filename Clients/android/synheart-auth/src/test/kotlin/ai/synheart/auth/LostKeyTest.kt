@@ -44,7 +44,7 @@ class LostKeyTest {
         assertNotEquals(first.deviceId, second.deviceId)
     }
 
-    /** The service refuses the rotation before it takes effect: the new key exists, and no copy can arrive later. */
+    /** The service refuses the rotation. The new key exists, and no copy of the request can take effect later. */
     private suspend fun World.rotateInVainForEvidence() {
         register()
         repeat(3) { answer(World.ROTATE, refusal(403, "ATTESTATION_REQUIRED")) }

@@ -103,7 +103,8 @@ class OnceTest {
         for ((status, isRead) in listOf(200 to false, 302 to false, 399 to false, 401 to true, 403 to true)) {
             val transport = HttpTransport { HttpResponse(status, listOf("X-Synheart-Error" to "MISDIRECTED_REQUEST")) }
             server(transport) { server, auth ->
-                // `send` throws the error of a 401 or 403 with this code. Below 400 it ignores the field, and returns the answer.
+                // `send` throws if a 401 or 403 has this code in `X-Synheart-Error`. Below status 400 it ignores the header field,
+                // and returns the answer.
                 val answer = runCatching { auth.send(MemoryPhone.APP, server.request("GET")) }
                 assertEquals("$status", isRead, answer.isFailure)
             }
@@ -162,7 +163,7 @@ class OnceTest {
         assertThrows(java.io.EOFException::class.java) { send(streams = true).stream!!.use { it.readBytes() } }
         assertThrows(TransportException::class.java) { send() }
         assertEquals("whole body", String(send().body))
-        // These answers have no body, but state its length.
+        // These answers have a `Content-Length`, but no body.
         assertEquals(304, send().status)
         assertEquals(200, send("HEAD").status)
     }

@@ -164,7 +164,7 @@ internal fun json(value: Any?): String = when (value) {
     else -> value.toString()
 }
 
-/** A read JSON value as maps and lists. */
+/** Converts a parsed JSON value to plain maps, lists and numbers. */
 internal fun plain(value: Any?): Any? = when (value) {
     is JsonObject -> value.members.mapValues { plain(it.value) }
     is List<*> -> value.map(::plain)

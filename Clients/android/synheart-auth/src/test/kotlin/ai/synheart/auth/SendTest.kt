@@ -117,7 +117,8 @@ class SendTest {
             assertEquals(status, backend.client.send(appId, HttpRequest("GET", "${backend.origin}/v1/x")).status)
             assertEquals(IdentityState.REGISTERED, client.state(appId))
         }
-        // A backend must not change the clock offset, which the auth service accepts. `send` returns the backend's refusal.
+        // The clock offset is right for the auth service, so a backend's `CLOCK_SKEW` must not change it. `send` returns the
+        // backend's refusal.
         phone.network = { request, send ->
             if (request.url.startsWith(backend.origin)) refusal(401, "CLOCK_SKEW", serverTime = 1_000_000_000) else network(request, send)
         }
@@ -213,7 +214,7 @@ class SendTest {
     @Test
     fun `a scheme that was refused as unsupported does not raise the floor`() = World.run {
         register()
-        // An app without authorities has no scheme 2.
+        // The service refuses scheme 2 like this if the app's record has no authorities.
         answer(World.STATUS, refusal(400, "UNSUPPORTED_SIG_VERSION"))
         assertEquals(400, send(scheme = SignatureScheme.TWO).status)
         assertEquals(SignatureScheme.ONE, record().schemeFloor)

@@ -183,7 +183,7 @@ internal class TestPhone(val proof: AndroidProof = AndroidProof.PLAY_INTEGRITY, 
     }
 }
 
-/** The JVM's own client. On a JVM, `HttpURLConnection` loses the body of a 401 to a streamed request. */
+/** A transport over the JVM's `HttpClient`. The JVM's `HttpURLConnection` drops the body of a 401 answer to a streamed request. */
 internal class JvmTransport : HttpTransport {
     override suspend fun send(request: HttpRequest): HttpResponse = withContext(Dispatchers.IO) {
         val builder = java.net.http.HttpRequest.newBuilder(java.net.URI(request.url))

@@ -30,7 +30,7 @@ class UnsettledRotationTest {
             coroutineScope {
                 val rotation = async { client.rotateKey(appId) }
                 while (phone.sleeper.pauses.isEmpty()) delay(2)
-                // The service would give the old key a status for another minute. With this answer it refuses.
+                // The service would accept the old key for a status request for another minute. This scripted answer refuses it at once.
                 if (operation.path == World.STATUS) answer(World.STATUS, refusal(401, "INVALID_SIGNATURE"))
                 operation.run(this@run)
                 pause.complete(Unit)

@@ -55,7 +55,10 @@ class VerdictTest {
         private val records = ConcurrentHashMap<String, ByteArray>()
         private val locks = ConcurrentHashMap.newKeySet<String>()
 
-        /** The errors of calls about the key, of checks of the key store, and of checks of the storage; null: the call succeeds. */
+        /**
+         * What the platform throws: [answer] from calls about the key, [canary] from checks of the key store, [storage] from
+         * checks of the storage. If a function returns null, the call succeeds.
+         */
         var answer: () -> DeviceKeyStoreException? = { null }
         var canary: () -> DeviceKeyStoreException? = { null }
         var storage: () -> StorageException? = { null }

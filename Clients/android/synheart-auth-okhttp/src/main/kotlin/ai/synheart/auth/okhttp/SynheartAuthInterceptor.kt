@@ -43,21 +43,22 @@ public class SynheartAuthIOException(
 ) : IOException(error.toString(), error)
 
 /**
- * Lets the client sign the requests of an OkHttp client, and recover from refusals as `SynheartAuth.send` does. Add it after the
- * app's own interceptors and its `Authenticator`:
+ * Lets the client sign the requests of an OkHttp client, and recover from refusals as `SynheartAuth.send` does.
+ * Add it after the app's own interceptors and its `Authenticator`:
  *
  * ```
  * OkHttpClient.Builder().addSynheartAuth(SynheartAuth.shared, "com.example.app").build()
  * ```
  *
- * Every request must go to the auth service or to one of `Configuration.origins`. An answer's body is streamed. A request's body
- * is held in memory, unless [scheme] is [SignatureScheme.TWO]: then it is written twice (the first time for its digest), unless
- * it is one-shot. A duplex body is refused: it is written while the answer is read, and a signature comes before that.
+ * Every request must go to the auth service or to one of `Configuration.origins`. An answer's body is streamed. A
+ * request's body is held in memory, unless [scheme] is [SignatureScheme.TWO] and the body is not one-shot. Such a
+ * body is streamed: it is written twice, the first time for its digest. A duplex body is refused, because it is
+ * written while the answer is read, and the signature must be made before.
  *
- * A signed request is sent once. Where OkHttp would send it again (after a failed connection, a redirect, a 408 or a 503), the call
- * throws an `IOException` or returns the answer. A 401 of a signed request is never given to the `Authenticator`: the client may have
- * to read it, and otherwise the call returns it. A GET or HEAD that was sent and whose connection then failed is signed and sent
- * once more.
+ * A signed request is sent once. Where OkHttp would send it again (after a failed connection, a redirect, a 408 or
+ * a 503), the call throws an `IOException` or returns the answer. OkHttp never gives a 401 of a signed request to
+ * the `Authenticator`: the client may have to read it, and otherwise the call returns it. A GET or HEAD that was
+ * sent and whose connection then failed is signed and sent once more.
  *
  * @param deadline the limit of a call, recoveries included, until the head of the answer
  */
@@ -143,8 +144,9 @@ internal class SynheartAuthInterceptor(
 
         override suspend fun send(request: HttpRequest): HttpResponse = coroutineScope {
             isDone = false
-            // The call's thread is blocked until OkHttp returns. After the deadline only `cancel` ends the call. Unconfined runs it on the
-            // thread that cancels, because the app's own calls may use up the threads of every dispatcher.
+            // The call's thread is blocked until OkHttp returns, so only `cancel` can end the call after the deadline.
+            // `Unconfined` runs `cancel` on the thread that cancels this coroutine, because the app's own calls may use up the
+            // threads of every dispatcher.
             val watch = launch(Dispatchers.Unconfined) {
                 try {
                     awaitCancellation()
@@ -248,8 +250,8 @@ internal object OnceGuard : Interceptor {
         val request = chain.request()
         val signed = request.tag(SignedRequest::class.java) ?: return chain.proceed(request)
         if (signed.url != request.url.toString()) throw IOException("a signed request follows no redirect")
-        // OkHttp does not retry after a `ProtocolException`. After other errors it may retry. If the server refused the
-        // stream, it retries until the deadline.
+        // OkHttp does not retry after a `ProtocolException`. It may retry after other errors. After a stream that the server
+        // refused, OkHttp would retry until the deadline.
         if (signed.isSent) throw ProtocolException("a signed request is sent once")
         signed.isSent = true
         try {

@@ -56,7 +56,7 @@ class InterceptorTest {
         }
     }
 
-    /** A client of the phone that signs under a scheme. */
+    /** Makes a client of the simulated phone that signs under the given scheme. */
     private lateinit var client: (SignatureScheme) -> SynheartAuth
 
     private fun test(body: (auth: SynheartAuth, appId: String, url: String) -> Unit) = TestPhone().use { phone ->

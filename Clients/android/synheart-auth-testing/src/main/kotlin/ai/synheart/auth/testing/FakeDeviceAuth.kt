@@ -140,7 +140,7 @@ public class FakeDeviceAuth : DeviceAuth {
         )
     }
 
-    /** Returns the answer of [transport]; if that is null, the answer of the property `answer`. */
+    /** Returns the answer of [transport]. Without a transport, returns the answer of the property `answer`. */
     override suspend fun send(appId: String, request: HttpRequest, scheme: SignatureScheme?, transport: HttpTransport?): HttpResponse {
         called("send")
         requireRegistered(appId)

@@ -75,8 +75,8 @@ internal class AndroidAttestation(
     }
 
     /**
-     * Counts a failure of Play Integrity for this challenge. Returns whether it has failed often enough to send the key attestation
-     * alone: where Google is blocked, it never answers.
+     * Counts a failure of Play Integrity for this challenge. Returns whether it has failed often enough to send the key
+     * attestation without a token. A retry alone would not help where Google is blocked.
      */
     @Synchronized
     private fun isUnavailableTooOften(subject: AttestationSubject): Boolean {
@@ -85,7 +85,7 @@ internal class AndroidAttestation(
         return earlier + 1 >= MAXIMUM_FAILURES
     }
 
-    /** The chain, if it is one that the service can accept: made by hardware, for this challenge; else null. */
+    /** The key's attestation chain; null unless hardware made it for this challenge. The service accepts no other chain. */
     private suspend fun chain(subject: AttestationSubject): List<ByteArray>? {
         val chain: List<X509Certificate> = try {
             withContext(threads) { keystore.chain(subject.alias) }

@@ -65,7 +65,7 @@ public class AndroidConfiguration(
      * signature; the trusted execution environment, the default, takes 5 to 30 ms. `docs/storage.md` compares the two.
      */
     public val usesStrongBox: Boolean = false,
-    /** Other attestation than Google's, such as `DevelopmentAttestation` in a debug build for an emulator; null: Google's. */
+    /** A provider to use instead of Google's, such as `DevelopmentAttestation` in a debug build for an emulator; null for Google's. */
     public val attestation: AttestationProvider? = null,
     /** Sends requests. */
     public val transport: HttpTransport = UrlConnectionTransport(),

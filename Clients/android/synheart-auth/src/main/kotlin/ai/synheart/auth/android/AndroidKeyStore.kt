@@ -149,8 +149,8 @@ internal class AndroidKeyStore(
                 generate(canary(alias), challenge = null, way.isInStrongBox)
                 break
             } catch (error: Exception) {
-                // A phone without a StrongBox has its keys in the trusted execution environment. If the StrongBox only fails now, this
-                // key may be in it, and a canary elsewhere would not show whether the key is lost.
+                // IMPOSSIBLE means that the phone has no StrongBox, so its keys are in the trusted execution environment. After any other
+                // failure this key may still be in the StrongBox, and a canary elsewhere would not show whether the key is lost.
                 if (way.isInStrongBox && KeystoreFault.of(error) == KeystoreFault.IMPOSSIBLE) continue
                 throw KeystoreFault.exception(error)
             }

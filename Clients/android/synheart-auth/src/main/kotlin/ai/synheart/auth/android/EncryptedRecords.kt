@@ -19,8 +19,8 @@ internal class EncryptedRecords(private val keystore: Keystore) {
     /**
      * Decrypts the record in a file.
      *
-     * @throws StorageException `UNAVAILABLE` while the Keystore is locked or busy, or its canary fails; `DAMAGED` for any other failure,
-     *   which the client believes only if it lasts
+     * @throws StorageException `UNAVAILABLE` while the Keystore is locked or busy, or its canary fails; `DAMAGED` for any
+     *   other failure. The client treats the record as damaged only if that failure persists
      */
     fun open(name: String, file: ByteArray): ByteArray = try {
         decrypted(name, file)
@@ -63,7 +63,7 @@ internal class EncryptedRecords(private val keystore: Keystore) {
         private const val TAG = 16
         private const val HEADER = 1 + IV
 
-        /** Whether a file is not a plain record, which is JSON. */
+        /** Whether a file is encrypted. A plain record is JSON, which cannot begin with the version byte. */
         fun isEncrypted(file: ByteArray): Boolean = file.firstOrNull() == VERSION
     }
 }

@@ -97,7 +97,7 @@ internal class FileStorage(private val context: Context, private val earlier: En
     private companion object {
         const val CANARY = "canary"
 
-        /** A UUID as text. */
+        /** The length of the canary, a UUID as text, in bytes. */
         const val CANARY_SIZE = 36
     }
 }

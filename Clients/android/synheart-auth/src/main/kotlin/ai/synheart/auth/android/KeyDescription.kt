@@ -3,8 +3,8 @@ package ai.synheart.auth.android
 import java.security.cert.X509Certificate
 
 /**
- * The part of a key attestation that decides whether to send it: the service refuses a chain that hardware did not make, even if
- * it requires none.
+ * The fields of a key attestation that decide whether the client sends it. The service refuses a chain that hardware
+ * did not make, even if the service requires no key attestation.
  *
  * @property securityLevel 0 software, 1 trusted execution environment, 2 StrongBox
  * @see <a href="https://source.android.com/docs/security/features/keystore/attestation">Key and ID attestation</a>

@@ -101,7 +101,10 @@ internal enum class KeystoreFault(
             "Too many operations",
         )
 
-        /** Codes without a text: not authenticated, too many operations, busy, not reachable, rate limit, no application id, locked. */
+        /**
+         * Codes that a message names only by number: not authenticated, too many operations, busy, not reachable, rate limit,
+         * no application id, locked.
+         */
         private val TEMPORARY_NUMBERS = setOf("-26", "-31", "-48", "-49", "-54", "-65", "-72")
     }
 }

@@ -125,7 +125,7 @@ internal class StandardIntegrity(
 }
 
 /**
- * The codes that both kinds of requests share.
+ * The meaning of an error code that both kinds of requests share.
  *
  * @see <a href="https://developer.android.com/google/play/integrity/error-codes">Handle Play Integrity API error codes</a>
  */
@@ -139,8 +139,8 @@ private fun commonMeaning(code: Int): Code = when (code) {
     IntegrityErrorCode.CANNOT_BIND_TO_SERVICE, IntegrityErrorCode.PLAY_STORE_VERSION_OUTDATED,
     IntegrityErrorCode.PLAY_SERVICES_VERSION_OUTDATED,
     -> Code.UNSUPPORTED
-    // The API is not enabled in Play Console, or the Play Store is old. A developer's mistake must not make the client send the key
-    // attestation alone.
+    // The API is not enabled in Play Console, or the Play Store is old. This is not UNSUPPORTED: a developer's mistake
+    // must not make the client send the key attestation alone.
     IntegrityErrorCode.API_NOT_AVAILABLE, IntegrityErrorCode.CLOUD_PROJECT_NUMBER_IS_INVALID -> Code.MISCONFIGURED
     // APP_NOT_INSTALLED and APP_UID_MISMATCH: something poses as the app.
     else -> Code.REFUSED

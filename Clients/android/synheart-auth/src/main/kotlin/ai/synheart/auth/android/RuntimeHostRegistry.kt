@@ -118,7 +118,7 @@ internal class RuntimeParts(
     private fun find(alias: String, remainingMillis: Long? = null, canaries: Canaries = Canaries.NOT_ASKED): ByteArray? {
         val look = look(alias)
         return when (val verdict = VerdictTable.verdict(look.answer, remainingMillis, canaries)) {
-            // Another process may have made the key.
+            // Another process may have made the key again, so it is no longer known to be missing.
             Verdict.Intact -> look.key.also { missing -= alias }
             Verdict.Lost -> null.also { if (look.answer == PlatformAnswer.SUSPICIOUS) missing += alias }
             Verdict.Unwell -> throw look.error ?: IOException("the key store does not work")

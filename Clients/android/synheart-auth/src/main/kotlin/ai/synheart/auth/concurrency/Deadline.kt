@@ -41,7 +41,7 @@ internal suspend fun <Value : Any> withDeadline(
         val result = try {
             Result.success(body())
         } catch (error: CancellationException) {
-            // This result is used only if nothing else ended the wait.
+            // If the deadline or the caller ended the wait, `answer` is already complete and this result is ignored.
             Result.failure(ForeignCancellationException(error))
         } catch (error: Throwable) {
             Result.failure(error)
@@ -58,7 +58,7 @@ internal suspend fun <Value : Any> withDeadline(
         isOver = true
         return result?.getOrThrow()
     } finally {
-        // The caller may leave at the moment when the value comes.
+        // The value may come just as the caller is cancelled. The caller does not receive it then, so [unclaimed] gets it.
         if (!isOver && !answer.complete(null)) answer.getCompleted()?.onSuccess(unclaimed)
         work.cancel()
         timer.cancel()

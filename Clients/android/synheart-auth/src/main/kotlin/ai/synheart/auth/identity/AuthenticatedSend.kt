@@ -173,14 +173,17 @@ internal class AuthenticatedSend(
     }
 
     /**
-     * Learns the clock after the service refused a copy that was signed with the offset [used] when the monotonic clock showed [signedAt].
+     * Learns the clock after the service refused a copy that was signed with the offset [used] when the monotonic clock
+     * showed [signedAt].
      *
-     * @return whether to sign again. False: another origin refused the copy, and for the auth service the clock is right
+     * @return whether to sign again; false if another origin refused the copy although the auth service accepts the
+     *   client's clock
      */
     private suspend fun learnClock(verdict: SynheartAuthException, used: ClockOffset, signedAt: Long): Boolean {
         // Another call has learned the clock since the copy was signed.
         if (context.ledger.load().clockOffset != used) return true
-        // A copy that was delayed on its way is refused although the clock is right. The time in its answer may be as old as the delay.
+        // A copy that was delayed on its way is refused although the clock is right. The time in the answer may be out of
+        // date by the same delay, so learn the clock from a new request.
         val isLate = context.configuration.clock.elapsedMillis - signedAt > LONGEST_ROUND_TRIP_MILLIS
         val time = verdict.failure.serverTime
         if (isAuthOrigin && time != null && !isLate) {

@@ -32,7 +32,6 @@ import kotlinx.coroutines.launch
 
 /**
  * The identity of one app on this device. It runs one operation at a time; a second caller of the same operation joins it.
- *
  * An operation runs in the client's scope, so that it survives the cancellation of the caller that began it.
  */
 internal class DeviceIdentity(val context: IdentityContext, private val scope: CoroutineScope) {
@@ -76,7 +75,7 @@ internal class DeviceIdentity(val context: IdentityContext, private val scope: C
     }
 
     suspend fun register(joins: Boolean): Registration {
-        // A reset continues after its caller is cancelled. Wait for it, so that no identity is returned that it is about to end.
+        // A reset continues after its caller is cancelled. Wait, so that this call returns no identity that the reset will delete.
         synchronized(this) { resetting?.takeIf { it.isActive } }?.join()
         val running = synchronized(this) {
             registration?.takeIf { it.outcome.isActive }?.let {
@@ -94,10 +93,7 @@ internal class DeviceIdentity(val context: IdentityContext, private val scope: C
         return result
     }
 
-    /**
-     * Rotates. Joins a running rotation whose reason covers [reason]. A running rotation with a weaker reason ends at its next pause, and
-     * its callers join the new rotation.
-     */
+    /** Rotates, or joins a rotation whose reason covers [reason]. One with a weaker reason ends at its next pause, and its callers join. */
     suspend fun rotate(reason: RotationReason): KeyRotation {
         var running = synchronized(this) {
             val current = rotation?.takeIf { it.outcome.isActive }
@@ -240,7 +236,7 @@ internal class DeviceIdentity(val context: IdentityContext, private val scope: C
         val held = synchronized(this) { tokens[name] }?.takeIf { it.thumbprint == key.thumbprint }
         if (held != null && held.isFresh(clock.elapsedMillis)) return held.at(clock.elapsedMillis)
         val fetch = synchronized(this) {
-            // A fetch with another key may be of an identity that was reset meanwhile.
+            // Join only a fetch with the same key. A fetch with another key may be of an identity that was reset meanwhile.
             fetches[name]?.takeIf { it.outcome.isActive && it.thumbprint == key.thumbprint }
                 ?: Fetch(key.thumbprint, start { fetchToken(audience) }).also { fetches[name] = it }
         }
@@ -295,7 +291,7 @@ internal class TokenCache {
     operator fun get(audience: String): Entry? = entries[audience]
 
     operator fun set(audience: String, entry: Entry) {
-        // An app that asks for ever new audiences must not fill the memory.
+        // Limits the memory that the cache uses: an app may ask for a new audience in every call.
         if (entries.size >= 16 && audience !in entries) entries.clear()
         entries[audience] = entry
     }

@@ -31,7 +31,7 @@ import kotlin.time.Duration
 import kotlin.time.Duration.Companion.seconds
 import kotlinx.coroutines.CancellationException
 
-/** A challenge and its expiry on the clock that does not jump. */
+/** A challenge and the time at which it expires, on the monotonic clock. */
 internal class UnexpiredChallenge(val bytes: ByteArray, val goodUntilMillis: Long)
 
 /** The dependencies of every operation on one identity. */
@@ -45,7 +45,7 @@ internal class IdentityContext(val appId: String, val configuration: Configurati
     /** By origin: the scheme that the service accepted after it had refused the other one. */
     val schemes = ConcurrentHashMap<String, SignatureScheme>()
 
-    /** Whether automatic maintenance runs, or failed and waits for a new cause. */
+    /** Whether automatic maintenance is running or has failed. A new rotation demand or a reset clears the flag after a failure. */
     val isMaintained = AtomicBoolean()
 
     /** Runs [body] while no other process and no other coroutine operates on this identity. */
@@ -78,7 +78,7 @@ internal class IdentityContext(val appId: String, val configuration: Configurati
     private fun silent(error: NoAnswerException?) =
         DeviceKeyStoreException(DeviceKeyStoreException.Code.UNAVAILABLE, "the key store does not answer", error)
 
-    /** Throws while a change of the key store is abandoned: the resulting key is unknown. */
+    /** Throws while an abandoned change of the key store is still running: until it ends, the resulting key is unknown. */
     private fun checkKeyStore() {
         if (configuration.keyCalls.hasChangeLeftBehind) throw error(silent(null))
     }
@@ -171,7 +171,7 @@ internal class IdentityContext(val appId: String, val configuration: Configurati
     /** The service's time in unix seconds, as far as this device knows. */
     fun serverTime(record: IdentityRecord): Long = record.clockOffset.serverTime(configuration.clock.wallMillis)
 
-    /** Calls the service. Learns its clock from the answer, and its demand to rotate the key that signed, best effort. */
+    /** Calls the service. Learns from the answer, best effort, the service's clock and its demand to rotate the key that signed. */
     suspend fun call(
         route: Route, headers: List<Pair<String, String>> = emptyList(), body: ByteArray = ByteArray(0), deadline: Duration = CALL_LIMIT,
         signer: KeyReference? = null,
@@ -182,7 +182,7 @@ internal class IdentityContext(val appId: String, val configuration: Configurati
         return outcome.result.getOrThrow()
     }
 
-    /** Notes a demand to rotate this key, best effort. A new demand is a new cause for maintenance, also after a failure. */
+    /** Notes a demand to rotate this key, best effort. A new demand lets automatic maintenance run again, even after a failure. */
     suspend fun note(demand: RotationDemand, key: KeyReference) {
         try {
             if (ledger.load().rotationDemand == demand) return
@@ -228,7 +228,8 @@ internal class IdentityContext(val appId: String, val configuration: Configurati
                 }
                 val before = current.clockOffset
                 current = ledger.loadOfAnyOrigin()
-                // A copy that was delayed on its way is refused although the clock is right.
+                // The service refuses a copy that was delayed on its way, although the clock is right. So the client learns no offset
+                // from a late refusal.
                 val isLate = configuration.clock.elapsedMillis - signedAt > LONGEST_ROUND_TRIP_MILLIS
                 if (error.remedy == Remedy.LEARN_CLOCK && current.clockOffset == before && !isLate) {
                     current = ledger.apply(IdentityEvent.ClockLearned(offset(error)?.takeIf { it.isNews(before) } ?: throw unlearnableClock(error)))
@@ -247,10 +248,11 @@ internal class IdentityContext(val appId: String, val configuration: Configurati
     ): Value = signer.signAsCurrent(keyOf, body)
 
     /**
-     * The scheme of the app's requests: the configuration's scheme, or the device's floor if that is higher.
+     * The scheme of the app's requests: the configuration's scheme, or the device's floor if that is higher. The floor is
+     * the lowest scheme that the service still accepts from this device.
      *
-     * @throws SynheartAuthException `SIGNING_FAILED` if the caller asks for another scheme: it would raise the device's floor for
-     *   other callers, or be refused
+     * @throws SynheartAuthException `SIGNING_FAILED` if the caller asks for another scheme. A request under a higher
+     *   scheme would raise the floor for other callers. The service refuses a request under a scheme below the floor.
      */
     fun scheme(asked: SignatureScheme?, record: IdentityRecord): SignatureScheme {
         val used = maxOf(configuration.scheme, record.schemeFloor)
@@ -262,7 +264,7 @@ internal class IdentityContext(val appId: String, val configuration: Configurati
         )
     }
 
-    /** Raises the device's scheme floor after a request under this scheme: the service does too. */
+    /** Raises the recorded scheme floor after a request under this scheme, because the service raises its floor for the device too. */
     suspend fun noteScheme(scheme: SignatureScheme, record: IdentityRecord) {
         if (scheme > record.schemeFloor) ledger.tryApply(IdentityEvent.SchemeUsed(scheme))
     }
@@ -277,7 +279,7 @@ internal class IdentityContext(val appId: String, val configuration: Configurati
 internal val SignatureScheme.other: SignatureScheme
     get() = if (this == SignatureScheme.ONE) SignatureScheme.TWO else SignatureScheme.ONE
 
-/** Releases a lock. It ends with the process at the latest, so a failure must not end an operation. */
+/** Releases a lock, and ignores a failure. The system ends the lock with the process, so a failed release must not fail an operation. */
 internal fun Closeable.release() {
     try {
         close()
@@ -285,7 +287,7 @@ internal fun Closeable.release() {
     }
 }
 
-/** The error that the client throws instead of [error] if the clock is off by more than the client may learn. */
+/** The error that the client throws instead of [error] if the clock is off by more than the client may correct. */
 internal fun unlearnableClock(error: SynheartAuthException): SynheartAuthException = failure(
     Situation.CLOCK_TOO_FAR_OFF, "the device's clock is off, and by more than can be corrected", error,
     serverTime = error.failure.serverTime,

@@ -43,7 +43,7 @@ internal class IdentityLedger(
     @Volatile
     private var known: Known? = null
 
-    /** Whether the record, as last read or written here, has suspicions. */
+    /** Whether the record, as last read or written here, has suspicions that a key is lost. */
     @Volatile
     private var hasSuspicions = false
 
@@ -123,7 +123,7 @@ internal class IdentityLedger(
         null
     }
 
-    /** Notes that a suspected key signed. No I/O without a suspicion. */
+    /** Clears the suspicion that this key is lost, because the key has just signed. Does no I/O if the record has no suspicions. */
     suspend fun noteProof(alias: String) {
         if (hasSuspicions) tryApply(IdentityEvent.KeyProved(alias))
     }
@@ -174,7 +174,7 @@ internal class IdentityLedger(
     }
 
     /**
-     * Removes the record: a reset's last step, or its first if no journal can be written. A copy of an unreadable record stays.
+     * Removes the record. This is a reset's last step, or its first if no journal can be written. The copy of a damaged record stays.
      *
      * @param unannounced the record before the reset, if the listeners have not been told of the change to `unregistered`; else null
      */
@@ -270,7 +270,7 @@ internal class IdentityLedger(
         throw error
     }
 
-    /** The suspicion about the record itself, which the record cannot hold. */
+    /** The recorded suspicion that the record is damaged; null if there is none. A damaged record cannot hold it. */
     private suspend fun damage(subject: String): Suspicion? = try {
         val note = call(CallKind.READ_RECORD) { storage.read(nameOfDamage) }
         note?.let { JsonObject.parse(it).optionalObject(subject) }?.let { suspicion(subject, it) }?.also { seenSuspicions.note(listOf(it)) }

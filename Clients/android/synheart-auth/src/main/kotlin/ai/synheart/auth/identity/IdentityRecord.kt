@@ -41,9 +41,9 @@ internal sealed interface JournalEntry {
         val reason: RotationReason,
         /** The new key's thumbprint; null until the key exists. */
         val thumbprint: String? = null,
-        /** The latest timestamp of the copies that may still take effect; null if there are none. */
+        /** The latest timestamp of the copies of the rotation request that may still take effect; null if there are none. */
         val lastCopy: Long? = null,
-        /** The service answered a copy with `ROTATION_FAILED`, or named another key as the current one. */
+        /** Whether the service answered the request with `ROTATION_FAILED`, or named another key as the current one. */
         val isRefused: Boolean = false,
     ) : JournalEntry
 
@@ -61,7 +61,7 @@ internal data class IdentityRecord(
     val identity: Identity = Identity.NONE,
     val deviceId: String? = null,
     val key: KeyReference? = null,
-    /** Unix seconds, as all times of the record except those of [suspicions]. */
+    /** When the device was registered, in unix seconds. All other times of the record have this unit too, except those of [suspicions]. */
     val registeredAt: Long? = null,
     val keyRotatedAt: Long? = null,
     val clockOffset: ClockOffset = ClockOffset.NONE,
@@ -73,7 +73,7 @@ internal data class IdentityRecord(
     val schemeFloor: SignatureScheme = SignatureScheme.ONE,
     /** The running operation, or the rest of an interrupted one. */
     val journal: JournalEntry? = null,
-    /** The first suspicious answers of the key store, by the keys' aliases. */
+    /** For each key alias, the first answer of the key store that suggested that the key is lost. */
     val suspicions: Map<String, Suspicion> = emptyMap(),
 ) {
     /** The persisted form. */
@@ -97,7 +97,7 @@ internal data class IdentityRecord(
         "suspicions" to suspicions.takeIf { it.isNotEmpty() }?.mapValues { it.value.toJson() },
     )
 
-    /** Whether the state allows the identity, and the identity has what it needs. */
+    /** Whether the state allows this [identity], and a pending or active identity has a device id and a key. */
     val isConsistent: Boolean
         get() {
             val isAllowed = when (state) {
@@ -155,7 +155,7 @@ internal object KeyAlias {
     /** Both names. */
     fun both(appId: String) = listOf(primary(appId), "${primary(appId)}_next")
 
-    /** The other name. */
+    /** The name of the app's other key, which is not [alias]. */
     fun other(alias: String, appId: String): String = both(appId).first { it != alias }
 }
 

@@ -16,43 +16,49 @@ internal sealed interface IdentityEvent {
     data class Registered(val deviceId: String, val at: Long) : IdentityEvent
     data class Pending(val deviceId: String, val at: Long) : IdentityEvent
 
-    /** With [forgetsKey] the service certainly does not know the key, or will never accept it. */
+    /**
+     * The registration failed. With [forgetsKey] the next registration makes a new key. Otherwise it uses this key again,
+     * which the service may already have.
+     */
     data class RegistrationFailed(val forgetsKey: Boolean) : IdentityEvent
 
     // Rotation.
 
-    /** A rotation under way keeps its key, and gets the stronger reason of the two. */
+    /** Starts a rotation. One that is already under way keeps its key, and gets the stronger of the two reasons. */
     data class RotationStarted(val alias: String, val reason: RotationReason) : IdentityEvent
     data class RotationSending(val thumbprint: String, val timestamp: Long) : IdentityEvent
 
-    /** The service's clock shows this time, so every copy was sent before it. A later timestamp comes from a clock that was ahead. */
+    /**
+     * The service's clock shows this time, so every copy of the rotation request was sent before it. A copy with a later
+     * timestamp was dated by a device clock that was ahead.
+     */
     data class RotationCopiesDated(val serverTime: Long) : IdentityEvent
 
-    /** The service claimed and refused every copy, so no copy can take effect later. */
+    /** The service recorded every copy of the request against replay before it refused the copy, so no copy can take effect later. */
     data object RotationCopiesRefused : IdentityEvent
 
     /** The pending key is lost, or its attestation cannot name a new challenge. No copy of its rotation can take effect. */
     data object RotationKeyForgotten : IdentityEvent
-    /** [keepsDemand]: the demand to rotate is about the new key. */
+    /** The rotation took effect. [keepsDemand]: the service demands that the new key is rotated too. */
     class RotationConfirmed(val at: Long, val keepsDemand: Boolean = false) : IdentityEvent
 
-    /** The rotation did not succeed. The pending key is kept: a copy may still arrive. */
+    /** The rotation did not succeed. The pending key is kept: a copy of the request may still reach the service. */
     class RotationSuspended(val isRefused: Boolean) : IdentityEvent
 
     /** The service certainly does not have the pending key. */
     data object RotationAbandoned : IdentityEvent
 
     /**
-     * Ignored unless the record still names the key that signed the request. Otherwise the answer is late, and about a replaced key. The
-     * next answer repeats a demand that still applies.
+     * An answer demanded a rotation. Ignored unless the record still names the key that signed the request, because a
+     * late answer can be about a replaced key. If the demand still applies, the service repeats it in its next answer.
      */
     class RotationDemanded(val demand: RotationDemand, val key: KeyReference) : IdentityEvent
     data object KeyDisposed : IdentityEvent
 
-    /** The first suspicious answer about a key. Ignored unless the record still names the key. */
+    /** The key store answered for the first time as if the key were lost. Ignored unless the record still names the key. */
     data class KeySuspected(val key: KeyReference, val suspicion: Suspicion) : IdentityEvent
 
-    /** The suspected key signed. */
+    /** The key has signed. So it is not lost, and a suspicion that it is lost is removed. */
     data class KeyProved(val alias: String) : IdentityEvent
 
     /** Ignored unless the lost key is still the current one. */

@@ -54,7 +54,10 @@ internal class KeyJudge(private val configuration: Configuration, private val le
         return record.suspicions[key.alias]?.let(ledger.seenSuspicions::remainingMillis)
     }
 
-    /** Believes the second suspicious answer only if the canaries work and the key still does not. */
+    /**
+     * Decides after the second suspicious answer. The key is lost only if the canaries (a test key and a test file) work
+     * and the key still does not.
+     */
     private suspend fun <Value : Any> decide(alias: String, kind: CallKind, body: (DeviceKeyStore) -> Value?): Value {
         val failure = canaries(alias)
         val last = answer(kind, body)
@@ -73,7 +76,7 @@ internal class KeyJudge(private val configuration: Configuration, private val le
         Answer(error.answer, null, error)
     }
 
-    /** The platform's failure; null if the canaries of the keys and of the storage work. */
+    /** The failure of the key store's or the storage's canary; null if both canaries work. */
     private suspend fun canaries(alias: String): Exception? = try {
         calls.make(CallKind.CHECK_KEYS) { it.check(alias) }
         ledger.checkStorage()
@@ -102,5 +105,5 @@ internal val DeviceKeyStoreException.answer: PlatformAnswer
             PlatformAnswer.TEMPORARY
     }
 
-/** Whether the error is a suspicion about a key. The identity is not lost. */
+/** Whether the error only reports a suspicion that a key is lost. The identity still exists. */
 internal val SynheartAuthException.isSuspicion: Boolean get() = failure.situation == Situation.KEY_SUSPECTED

@@ -118,7 +118,7 @@ internal class Registrar(private val context: IdentityContext) {
             context.configuration.clock.elapsedMillis < waiting.challenge.goodUntilMillis
     }
 
-    /** Returns the existing registration, or clears what an interrupted operation left and returns null, to register. */
+    /** Clears what an interrupted operation left. Returns the existing registration; null if the device must register. */
     suspend fun settleLeftovers(): Registration? {
         var record = ledger.load()
         if (record.journal is JournalEntry.Reset) {

@@ -30,7 +30,10 @@ internal class RegistrationAttempt(private val context: IdentityContext) {
         val publicKey: PublicKey,
         /** Whether the service may have registered the key by a request whose answer was lost. */
         val mayBeKnown: Boolean,
-        /** Whether the hardware attestation of the key names the challenge of an earlier attempt, which is spent. */
+        /**
+         * Whether the key's hardware attestation names the challenge of an earlier attempt. The service accepts a challenge
+         * only once, so this attestation is no evidence for a new challenge.
+         */
         val isAttestationSpent: Boolean,
     )
 
@@ -97,7 +100,7 @@ internal class RegistrationAttempt(private val context: IdentityContext) {
      */
     private fun pause(candidate: Candidate, error: SynheartAuthException): RegistrationFailure {
         val delay = RetryPolicy.PROVIDER.delay(candidate.refusals, 0.0)
-            // Without the provider only the attestation of a new key helps.
+            // The provider remains unavailable. If the key's attestation is spent, only a new key can have one for a new challenge.
             ?: return if (candidate.key.isAttestationSpent) spent(error) else RegistrationFailure(error)
         if (configuration.clock.elapsedMillis + delay.inWholeMilliseconds >= candidate.challenge.goodUntilMillis) {
             return RegistrationFailure(error, Remedy.NEW_CHALLENGE)
@@ -145,13 +148,16 @@ internal class RegistrationAttempt(private val context: IdentityContext) {
         else -> RegistrationFailure(error, forgetsKey = true)
     }
 
-    /** The key's own attestation is needed, and only that of a new key can name a new challenge. */
+    /**
+     * The failure if the service needs the key's own attestation, but that attestation names a used challenge. The next
+     * attempt makes a new key, because only a new key's attestation can name a new challenge.
+     */
     private fun spent(error: SynheartAuthException) =
         RegistrationFailure(error, Situation.KEY_ATTESTATION_SPENT.remedy, forgetsKey = true)
 
     private suspend fun persist(received: ServiceClient.Answer): Registration {
         val answer = received.read(RegisterAnswer::parse)
-        // Prefer the service's time: the device's clock may be off by more than the client may learn.
+        // Prefer the service's time: the device's clock may be off by more than the client may correct.
         val now = received.serverTime ?: context.serverTime(context.ledger.load())
         return when (answer.status) {
             RegisterAnswer.Status.REGISTERED -> {

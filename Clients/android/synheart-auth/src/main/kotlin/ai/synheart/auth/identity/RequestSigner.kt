@@ -108,8 +108,8 @@ internal class RequestSigner(private val context: IdentityContext) {
     }
 
     /**
-     * Runs [body] with the current key. If the key is lost, checks whether another process has just replaced it, and else marks it as
-     * lost.
+     * Runs [body] with the current key. If the key is lost, checks whether another process has just replaced it. If not,
+     * marks the key as lost.
      */
     suspend fun <Value> signAsCurrent(
         keyOf: (IdentityRecord) -> KeyReference = IdentityRecord::signingKey, body: suspend (IdentityRecord, KeyReference) -> Value,

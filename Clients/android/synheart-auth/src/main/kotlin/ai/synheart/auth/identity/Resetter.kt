@@ -17,7 +17,8 @@ internal class Resetter(private val context: IdentityContext) {
         val record = try {
             ledger.loadOfAnyOrigin()
         } catch (error: SynheartAuthException) {
-            // A record that cannot be decoded names no device. One that cannot be read now may name one.
+            // A record that cannot be decoded names no device, so everything is deleted. A record that cannot be read at the
+            // moment may name a device.
             if (error.failure.situation !in UNDECODABLE) throw error
             return deleteEverything()
         }
@@ -57,13 +58,15 @@ internal class Resetter(private val context: IdentityContext) {
         for (alias in KeyAlias.both(context.appId)) context.deleteKey(alias)
     }
 
-    /** Tells the service, best effort: 204, `NOT_REGISTERED` and `DEVICE_REVOKED` mean done. When offline, the service's row stays
-     * until an operator or the key's age ends it. */
+    /**
+     * Tells the service, best effort. 204, `NOT_REGISTERED` and `DEVICE_REVOKED` mean done. If the device is offline, its
+     * row on the service stays active until an operator revokes it or its key becomes too old.
+     */
     private suspend fun tellService(record: IdentityRecord) {
         val key = record.key
         if (record.deviceId == null || key == null || !ledger.isOurs(record)) return
         withDeadline(LIMIT, context.configuration.sleeper) {
-            // After an unanswered rotation the service may accept only the other key.
+            // After an unanswered rotation the service may accept only the new key, which has the other alias.
             if (!deregister(record, key)) context.keyUnder(KeyAlias.other(key.alias, context.appId))?.let { deregister(record, it) }
         }
     }

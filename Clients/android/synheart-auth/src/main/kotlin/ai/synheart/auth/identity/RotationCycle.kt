@@ -52,7 +52,10 @@ internal class RotationCycle(private val context: IdentityContext, private val r
 /** Whether a rotation with this reason does what one with the other reason would do. */
 internal fun RotationReason.covers(other: RotationReason): Boolean = this == RotationReason.COMPROMISE || other == RotationReason.SCHEDULED
 
-/** When a rotation is due: on demand, or after 81 to 90 days. The device id sets the age, so devices registered together rotate apart. */
+/**
+ * When a rotation is due: on demand, or after 81 to 90 days. The exact age depends on the device id, so that devices
+ * that were registered together rotate at different times.
+ */
 internal object RotationSchedule {
     private const val AGE_SECONDS = 90L * 86_400
     private const val JITTER_SECONDS = 9L * 86_400

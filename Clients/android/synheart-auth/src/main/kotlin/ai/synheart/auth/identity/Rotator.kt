@@ -75,10 +75,7 @@ internal class Rotator(private val context: IdentityContext) {
         return ledger.load().also { it.signingKey() }
     }
 
-    /**
-     * Sends the rotation, and sends it again with evidence if the service demands it. Returns the time when the rotation took
-     * effect.
-     */
+    /** Sends the rotation, and again with evidence if the service demands evidence. Returns the time when the rotation took effect. */
     private suspend fun exchange(record: IdentityRecord): Long {
         val kept = waiting?.takeIf { context.configuration.clock.elapsedMillis < it.goodUntilMillis }
         waiting = null
@@ -125,7 +122,7 @@ internal class Rotator(private val context: IdentityContext) {
         ledger.apply(IdentityEvent.RotationKeyForgotten)
     }
 
-    /** The new key, and its signature that proves it. */
+    /** The new key, and its signature that proves that this device has it. */
     private class NewKey(val publicKey: PublicKey, val proof: ByteArray)
 
     /**
@@ -175,7 +172,7 @@ internal class Rotator(private val context: IdentityContext) {
             }.read(::rotateAnswer)
         } catch (error: SynheartAuthException) {
             if (error is SynheartAuthException.ClockSkew) error.failure.serverTime?.let { ledger.tryApply(IdentityEvent.RotationCopiesDated(it)) }
-            // The service claimed the only copy before it refused it, so the copy cannot take effect later.
+            // The service recorded the only copy against replay before it refused the copy, so the copy cannot take effect later.
             if (pending.lastCopy == null && copies.get() == 1 && error.followsClaims) ledger.apply(IdentityEvent.RotationCopiesRefused)
             throw error
         }

@@ -7,9 +7,9 @@ import kotlinx.coroutines.channels.BufferOverflow
 import kotlinx.coroutines.flow.MutableSharedFlow
 import kotlinx.coroutines.flow.MutableStateFlow
 
-/** Notifies every listener of persisted states. */
+/** Notifies the listeners of changes of the persisted state. */
 internal class StateChanges {
-    /** The changes from now on. A slow listener misses the oldest of more than 64. */
+    /** The state changes after a listener subscribes. A listener that falls more than 64 changes behind misses the oldest ones. */
     val changes = MutableSharedFlow<StateChange>(extraBufferCapacity = 64, onBufferOverflow = BufferOverflow.DROP_OLDEST)
 
     private val states = ConcurrentHashMap<String, MutableStateFlow<IdentityState>>()

@@ -22,7 +22,7 @@ internal enum class PlatformAnswer {
 internal enum class Canaries { NOT_ASKED, WORK, FAIL }
 
 /**
- * A suspicious answer. It is stored, so that the second one may come from another launch.
+ * A suspicious answer. It is stored, so that a second suspicious answer in a later launch can confirm it.
  *
  * @param subject the alias of the key, or the digest of the damaged record
  * @param launch the process that got the answer
@@ -38,7 +38,10 @@ internal class Launch(private val clock: DeviceClock) {
     /** A suspicion that begins now. */
     fun suspicion(subject: String) = Suspicion(subject, id, clock.elapsedMillis)
 
-    /** The time until a suspicion may be confirmed. That of another process counts from when this process first [saw][seenAtMillis] it. */
+    /**
+     * The time until a second suspicious answer can confirm the suspicion. For a suspicion of another process, the wait
+     * begins when this process first [saw][seenAtMillis] it.
+     */
     fun remainingMillis(suspicion: Suspicion, seenAtMillis: Long): Long {
         val since = if (suspicion.launch == id) suspicion.atMillis else seenAtMillis
         return since + VerdictTable.DISTANCE_MILLIS - nowMillis
@@ -53,9 +56,9 @@ internal class SeenSuspicions(private val launch: Launch) {
     private val firstUseMillis = launch.nowMillis
 
     /**
-     * Notes when this process first saw each of the suspicions that it has just read. At the first reading, the time is that of the first
-     * use of the identity here: earlier processes may have written them at any time before. A suspicion that first appears at a
-     * later reading was written by another running process just now.
+     * Notes when this process first saw each of the suspicions that it has just read. For the suspicions of the first reading, this is the
+     * time of the identity's first use in this process, because earlier processes may have written them at any time before. A suspicion
+     * that first appears at a later reading was written by another running process just now.
      */
     fun note(suspicions: Collection<Suspicion>): Unit = synchronized(this) {
         for (suspicion in suspicions) seen.getOrPut(suspicion) { if (hasRead) launch.nowMillis else firstUseMillis }

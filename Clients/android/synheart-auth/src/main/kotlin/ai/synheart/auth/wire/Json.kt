@@ -24,7 +24,7 @@ internal class JsonObject(val members: Map<String, Any?>) {
 
     fun array(name: String): List<Any?> = optional<List<Any?>>(name) ?: throw FormException("$name is missing")
 
-    /** The enumeration's value with this name. */
+    /** The value whose wire name is the text of the member [name]. */
     inline fun <Value> choice(name: String, values: Iterable<Value>, wire: (Value) -> String): Value {
         val text = string(name)
         return values.find { wire(it) == text } ?: throw FormException("$name has an unknown value")

@@ -22,7 +22,7 @@ internal data class RotationDemand(
     val reason: RotationReason,
 ) {
     companion object {
-        /** Reads the field's value; null if it demands nothing. Ignores parameters that it does not know. */
+        /** Reads the value of the header field; null if the value demands no rotation. Ignores unknown parameters. */
         fun parse(text: String): RotationDemand? {
             val parts = text.split(';').map { it.trimStart(' ') }
             fun value(name: String) = parts.find { it.startsWith("$name=") }?.substring(name.length + 1)
@@ -84,7 +84,10 @@ internal fun SynheartAuthException.naming(origin: RequestOrigin): SynheartAuthEx
 
 internal val SynheartAuthException.isInvalidSignature: Boolean get() = failure.code == ServiceCode.INVALID_SIGNATURE
 
-/** Whether the service makes this refusal only after it has claimed the request. Then the same copy is a replay if it comes again. */
+/**
+ * Whether the service makes this refusal only after it has recorded the request against replay. If the same copy
+ * arrives again, the service then refuses it as a replay.
+ */
 internal val SynheartAuthException.followsClaims: Boolean
     get() = this is SynheartAuthException.AttestationFailed || failure.code == ServiceCode.ATTESTATION_REQUIRED ||
         failure.code == ServiceCode.ASSERTION_REQUIRED

@@ -5,7 +5,7 @@ internal fun rawSignature(der: ByteArray): ByteArray {
     var position = 0
     fun next(): Int = if (position < der.size) der[position++].toInt() and 0xFF else throw malformedSignature()
 
-    /** A minimal INTEGER from 0, of at most 256 bits, padded to 32 bytes. */
+    /** Reads a minimal, non-negative INTEGER of at most 256 bits. Returns it padded to 32 bytes. */
     fun integer(): ByteArray {
         if (next() != 0x02) throw malformedSignature()
         val length = next()

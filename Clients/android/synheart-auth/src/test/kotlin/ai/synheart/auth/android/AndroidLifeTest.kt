@@ -238,7 +238,8 @@ class AndroidLifeTest {
                     phone.device.keystore.works()
                     assertFalse("$call $before", client().registerDevice(appId).deviceId.isEmpty())
                     assertTrue("$call $before", signs())
-                    // The service has one device: no answer was lost. If a policy requires a chain, a lost answer may leave a second one.
+                    // The service has one device, because no answer was lost. If a policy requires a certificate chain, a lost answer can
+                    // leave a second device.
                     assertEquals("$call $before", 1, deviceIds.size)
                 }
             }
@@ -326,7 +327,8 @@ class AndroidLifeTest {
     @Test
     fun `the Keystore's data on another phone are a new device once a canary made there worked`() = life {
         val deviceId = client().registerDevice(appId).deviceId
-        // A manufacturer's transfer tool copies the app's records and the Keystore's blobs to a new phone. Its hardware refuses the blobs.
+        // A manufacturer's transfer tool copies the app's records and the Keystore's blobs to a new phone. The new phone's
+        // hardware refuses the blobs.
         phone.device.keystore.aliases().forEach(phone.device.keystore::corrupt)
         phone.restart()
         val client = client()

@@ -16,8 +16,8 @@ import kotlinx.coroutines.runBlocking
 import kotlin.system.measureNanoTime
 
 /**
- * Measures the client on this machine's JVM, with keys of the stand-in Keystore: scripts/measure. First it measures at the speed
- * of this machine, then an app's waits with a Keystore as slow as a phone's.
+ * Measures the client on this machine's JVM, with keys of the stand-in Keystore. `scripts/measure` runs it. The first part runs at the
+ * speed of this machine. The second part measures how long an app waits if the Keystore is as slow as a phone's.
  */
 object Measurement {
     private const val SIGNATURES = 400
@@ -63,7 +63,7 @@ object Measurement {
         }
     }
 
-    /** An app's waits. The service is on this machine. */
+    /** Measures how long an app waits for each operation. The service is on this machine. */
     private fun latency(service: RunningService) {
         println("\n| Keystore with $BINDER ms of binder a call | calls | p50 | p99 |\n|---|---|---|---|")
         for (usesStrongBox in listOf(false, true)) {

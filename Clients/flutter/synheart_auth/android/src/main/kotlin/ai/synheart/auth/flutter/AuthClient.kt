@@ -21,7 +21,7 @@ internal data class Settings(
     val scheme: SignatureScheme,
     val rotatesAutomatically: Boolean,
     val cloudProjectNumber: Long?,
-    /** As the channel names it: `playIntegrity`, `keyAttestation`, `both` or `either`. */
+    /** The name of the proof on the channel: `playIntegrity`, `keyAttestation`, `both` or `either`. */
     val androidProof: String,
     val developmentMode: Boolean,
 )

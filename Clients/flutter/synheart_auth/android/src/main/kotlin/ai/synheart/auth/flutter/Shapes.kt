@@ -1,6 +1,6 @@
 package ai.synheart.auth.flutter
 
-/** A message on the channel does not have the shape that the contract says. The text contains nothing of the message. */
+/** A message on the channel does not have the shape that the contract requires. The error's text quotes nothing of that message. */
 internal class MalformedMessage(message: String) : Exception(message)
 
 /**

@@ -40,7 +40,7 @@ public class SynheartAuthPlugin internal constructor(
         val client: AuthClient,
         val calls: MethodChannel,
         val states: EventChannel,
-        // Not `Dispatchers.Default`: the app may block its few threads.
+        // Not `Dispatchers.Default`, because it has few threads and the app may block all of them.
         val scope: CoroutineScope = CoroutineScope(SupervisorJob() + Dispatchers.IO.limitedParallelism(CALLS_AT_ONCE)),
         val running: ConcurrentHashMap<Long, Job> = ConcurrentHashMap(),
     )
@@ -141,7 +141,8 @@ public class SynheartAuthPlugin internal constructor(
         shape.check(value, name)
         null
     } catch (error: MalformedMessage) {
-        // An answer of another server may have any size. The plugin itself makes all other results.
+        // Only the result of `send` is another server's answer, which may have any size. The plugin itself makes all other
+        // results, so a misfit of one is a bug in the plugin.
         if (name != "send") throw error
         val tooLarge = SynheartAuthException.fromCode("ANSWER_TOO_LARGE", "the answer does not fit the channel: ${error.message}")
         // The server has answered, so the request may have taken effect.
