@@ -18,9 +18,9 @@ public struct JSONError: Error, Sendable, Hashable {
         public static let invalidText = Self(rawValue: "invalidText")
         /// Two members of one object have the same name.
         public static let duplicateName = Self(rawValue: "duplicateName")
-        /// The text is larger than the limit.
+        /// Nested deeper than the limit.
         public static let tooDeep = Self(rawValue: "tooDeep")
-        /// Larger than the limit.
+        /// The text is larger than the limit.
         public static let tooLarge = Self(rawValue: "tooLarge")
         /// A required member is missing.
         public static let missing = Self(rawValue: "missing")

@@ -15,9 +15,9 @@ public struct PlayIntegrityPolicy: Sendable, Hashable {
     public var minimumVersionCode: Int64?
     /// Labels that the device must have. All are required.
     public var deviceLabels: Set<String> = ["MEETS_DEVICE_INTEGRITY"]
-    /// Whether the account must have a license for the app.
+    /// The lowest SDK version of Android that is accepted.
     public var minimumSDKVersion: Int64?
-    /// Whether the account must have a license of the app.
+    /// Whether the account must have a license for the app.
     public var requiresLicense = false
     /// The maximum age of a token, in seconds.
     public var maximumAgeSeconds: Int64? = 600
@@ -25,11 +25,11 @@ public struct PlayIntegrityPolicy: Sendable, Hashable {
     public var maximumFutureSeconds: Int64? = 60
     /// Whether responses that were configured for testers are accepted. Set it to true only for tests.
     public var allowsTestResponses = false
-    /// Kinds of other apps, such as `UNKNOWN_CONTROLLING`. A device with an app of such a kind is refused.
+    /// Verdicts of Play Protect to refuse.
     public var refusedPlayProtect: Set<String> = []
-    /// The highest level of recent device activity that is accepted, 1 to 4.
+    /// Kinds of other apps, such as `UNKNOWN_CONTROLLING`. A device with an app of such a kind is refused.
     public var refusedAppAccessRisk: Set<String> = []
-    /// The highest level of recent activity, 1 to 4.
+    /// The highest level of recent device activity that is accepted, 1 to 4.
     public var maximumActivityLevel: Int64?
     /// Recall bits to refuse when set.
     public var refusedDeviceRecall: Set<String> = []

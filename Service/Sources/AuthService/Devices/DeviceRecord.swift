@@ -6,9 +6,9 @@ public struct DeviceRecord: Sendable, Hashable {
     public let appID: AppID
     /// The id that the service issued.
     public let deviceID: DeviceID
-    /// The stored status. `status(under:)` is the effective one.
+    /// The platform of the device. It never changes.
     public let platform: Platform
-    /// The stored state. `status(under:)` is the one that applies.
+    /// The stored status. `status(under:)` is the effective one.
     public var status: DeviceStatus
     /// The current key.
     public var key: DevicePublicKey
