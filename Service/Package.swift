@@ -120,7 +120,7 @@ let package = Package(
             "AttestationInspection", ["Verification", bytes, appAttest, playIntegrity, keyAttestation, json, crypto],
             tests: ["Verification", bytes, testKit, json, library("CBOR"), crypto], testResources: [.copy("Vectors")]),
 
-        // The rules, without HTTP and SQL; the requirements for stores; the default stores.
+        // The rules of the auth service, without HTTP and SQL, the protocols that its stores implement, and the default stores.
         room(
             "AuthService",
             [
@@ -215,7 +215,7 @@ let package = Package(
                 "ServiceTestHelpers", "StoreConformance", crypto, asn1, x509, logging, nioPosix, nioSSL,
             ] + hummingbird),
 
-        // Pages for people on the operations listener. They only call the admin API.
+        // Web pages for operators, served by the operations listener. They only call the admin API.
         room(
             "Console",
             [

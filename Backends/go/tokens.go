@@ -44,11 +44,11 @@ type TokenOptions struct {
 	Issuer string
 	// The audience of this backend. It must match exactly.
 	Audience string
-	// Where the keys are; Issuer/auth/v1/.well-known/jwks.json if it is empty.
+	// The URL of the published keys. If it is empty: Issuer/auth/v1/.well-known/jwks.json.
 	JWKSURL string
-	// The expected typ: the app's signature.token_type. synheart-device+jwt if it is empty.
+	// The expected typ, which is the app's signature.token_type. If this option is empty: synheart-device+jwt.
 	TokenType string
-	// The channels that are accepted. production alone if it is nil.
+	// The accepted channels. If the list is nil, only production is accepted.
 	Channels []string
 	// How much the clocks of the service and of this backend may differ, at most a minute. 5 s if it is nil.
 	Leeway *time.Duration

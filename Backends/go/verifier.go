@@ -233,7 +233,8 @@ func (v *Verifier) trusts(peer string) bool {
 	return false
 }
 
-// ask returns the service's answer, nil if there was none. After a failure it asks again: the verification id makes that safe.
+// ask returns the service's answer, nil if there was none. After a failure, it asks again with the same verification id. So the
+// service takes the repeated question for a retry, not for a replay.
 func (v *Verifier) ask(ctx context.Context, question []byte) *answer {
 	var found *answer
 	for attempt := 0; attempt < v.attempts; attempt++ {
@@ -318,7 +319,7 @@ func newQuestion(request Incoming, scheme, authority, name string) question {
 			q.Headers = append(q.Headers, [2]string{name, latin1(value)})
 		}
 	}
-	// Scheme 2 signs the digest of the body: the service needs no more.
+	// Signature scheme 2 signs the digest of the body, so the service does not need the body itself.
 	if len(request.Header.Values("Signature-Input")) > 0 && len(request.Header.Values("X-Synheart-Sig-Version")) == 0 {
 		digest := sha256.Sum256(request.Body)
 		q.BodySHA256 = base64.StdEncoding.EncodeToString(digest[:])
@@ -351,7 +352,8 @@ func isAskedAbout(name string) bool {
 	return false
 }
 
-// isReserved tells whether a header would claim an identity. Some frameworks change characters such as _ and . to -.
+// isReserved tells whether a handler could take the header for a verified identity. Every character except letters
+// and digits counts as -, because some frameworks change characters such as _ and . to -.
 func isReserved(name string) bool {
 	name = strings.Map(func(character rune) rune {
 		if 'a' <= character && character <= 'z' || '0' <= character && character <= '9' {

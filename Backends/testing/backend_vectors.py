@@ -51,7 +51,9 @@ def two(body=BODY):
 
 def question(name, target="/v1/hsi", *, method="POST", headers=ONE, body=BODY, extra=(), told=(), instance="origin",
              scheme="https", authority="api.example.com", framing=None, hidden=None, split=None, **more):
-    """A request, and the question to the service about it. All `extra` headers are sent, and the question has those in `told`."""
+    """A case: a request, and the question that the backend must ask the service about it. `extra` are further headers of the request,
+    and `told` those of them that the question has too.
+    """
     path, mark, query = target.partition("?")
     asked = {"method": method, "scheme": scheme, "authority": authority, "path": path, "query": query if mark else None,
              "headers": [*headers, *told]}
@@ -67,7 +69,7 @@ def question(name, target="/v1/hsi", *, method="POST", headers=ONE, body=BODY, e
 
 
 def unasked(name, status, error, **options):
-    """A request that the backend refuses by itself. `error` is null where a server may refuse before the library."""
+    """A case whose request the backend refuses without a question. `error` is null where the HTTP server may refuse before the library."""
     case = question(name, **options)
     return case | {"asked": None, "refused": {"status": status, "error": error}}
 

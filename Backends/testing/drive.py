@@ -7,6 +7,7 @@ The subject reads one JSON line (`service`, `credential`, `quick_timeout`, `inst
 `{"port": N}`. The first label of the Host header chooses the instance. Behind the middleware its app answers 200 with `identity`,
 `observed`, `body` (base64) and `reserved` (names of identity headers that reached it). Then it reads JSON lines about tokens, and
 answers each with one line. The driver plays the service: it compares the questions with the vectors, and answers from them.
+--hides names what the subject's server does not show to an app. The cases with that value of `hidden` are skipped.
 """
 
 import argparse

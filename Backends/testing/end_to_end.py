@@ -95,7 +95,7 @@ def sample_of(page):
 
 
 def free_port():
-    """A free port below the range from which the system chooses ports: concurrent tests let the system choose."""
+    """A free port below the range from which the system chooses ports. Concurrent tests get ports of that range, so they do not take it."""
     for port in random.sample(range(20_000, 32_000), 100):
         with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
             return port

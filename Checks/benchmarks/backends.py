@@ -2,9 +2,10 @@
 
     Checks/benchmarks/backends [SECONDS [ROUNDS]] [--record] [--language LANGUAGE...] [--service BINARY] [--traffic BINARY]
 
-Each language's test server, which the library's middleware guards, gets signed requests over 32 connections. Each of them is one
-call of /verify. The peer is wrk, which sends the same calls itself over 32 connections. They take turns for SECONDS (2) each; the
-figures are the medians of ROUNDS (9), and those of ratios within a round. Service, server and wrk share all cores.
+Each language's test server, which the library's middleware guards, gets signed requests over 32 connections. For each request the
+library calls /verify once. The peer, with which the rates are compared, is wrk: it sends the same calls itself over 32 connections. In
+each round, every server and the peer are measured for SECONDS (2). The figures are the medians of ROUNDS (9) rounds. A ratio compares
+rates of the same round. Service, server and wrk share all cores.
 """
 
 import argparse

@@ -7,7 +7,7 @@
     Checks/benchmarks/charts.py --self-test  whether the check notices a changed figure, a changed table, and an absent file
 
 The benchmarks write figures.json with --record. Where a figure is a range, a bar ends at its upper end, and its second shade begins
-at its lower end. The line at 1 is the peer.
+at its lower end. The line at 1 is the peer: the program that a ratio compares with.
 """
 import pathlib
 import re
@@ -113,7 +113,7 @@ def ends(figure):
 
 
 def number(value):
-    """Two or three digits after the point for figures below 1."""
+    """The text of a figure. Figures below 1 have two or three digits after the point."""
     value = round(value, 3)
     if isinstance(value, int):
         return f"{value:,}"
@@ -127,7 +127,7 @@ def conditions(section):
 
 
 def cell(column, figure):
-    """A ratio as its range; any other figure as its median, if it has one."""
+    """The text of a table's cell: a ratio as its range, any other figure as its median. A figure without a median is a range too."""
     if figure is None or isinstance(figure, str):
         return figure or ""
     unit = " us" if column.endswith("us") else " ms" if re.search("p50|p99", column) else ""

@@ -1,4 +1,4 @@
-"""See `costs`, which installs what this needs."""
+"""Measures what share of the service's processor time its logs, metrics, traces and the like take. Run it by `costs`, which explains it."""
 
 import collections
 import re

@@ -1,10 +1,11 @@
-"""The cost of a question to the service for each request, in each gateway with its file in docs/gateways, and in the proxy.
+"""The cost of asking the service about each request, for each gateway with a file in docs/gateways and for the proxy.
 
     Checks/benchmarks/gateways [SECONDS [ROUNDS]] [--record] [--service BINARY] [--traffic BINARY]
 
-Each round measures every way to the backend in turn, for SECONDS (2) each; the figures are the medians of ROUNDS (9), and those
-of ratios and differences within a round. Delay: one request after another, over one connection. Rate: 32 connections. The peer of
-a rate is nginx as a plain reverse proxy that keeps its connections. Service, backend, gateway and wrk share all cores.
+Each round measures every way to the backend in turn, for SECONDS (2) each. The figures are the medians of ROUNDS (9) rounds.
+A ratio or a difference compares measurements of the same round. Delay: one request after another, over one connection. Rate: 32
+connections. The peer of a rate is nginx as a plain reverse proxy that keeps its connections. Service, backend, gateway and wrk share
+all cores.
 """
 
 import argparse

@@ -54,7 +54,8 @@ static int decode(const char *text, size_t count, uint8_t *out) {
     return written;
 }
 
-/* The 65-byte point of {"x":"...","y":"..."}. */
+/* Gets the public key of `alias` as {"x":"...","y":"..."}, and converts it to a point of 65 bytes. Creates the key
+ * if there is none. */
 static int point(const char *alias, uint8_t *out) {
     char *json = synheart_native_generate_key(alias);
     if (!json) return 0;
@@ -236,13 +237,13 @@ static void sends(synheart_auth *auth, const char *url, const char *directory) {
     FAILS(synheart_auth_send(auth, APP, &request, &result, &answer, &count), SYNHEART_AUTH_ANSWER_TOO_LARGE);
     EXPECT(!answer && !count);
 
-    /* A request cannot use another scheme than its instance. */
+    /* A request cannot use a scheme other than the one of its SDK instance. */
     request.scheme = 2;
     FAILS(synheart_auth_sign(auth, APP, &request, &result), SYNHEART_AUTH_SIGNING_FAILED);
     FAILS(synheart_auth_use_scheme(auth, 3, &result), SYNHEART_AUTH_INVALID_ARGUMENT);
     FAILS(synheart_auth_use_scheme(NULL, 2, &result), SYNHEART_AUTH_INVALID_ARGUMENT);
     SUCCEEDS(synheart_auth_use_scheme(auth, 2, &result), "{}");
-    /* RFC 9421. The bytes that are sent are those that were signed, also if they are in a file. */
+    /* Scheme 2 (RFC 9421). The SDK sends exactly the bytes that it signed, also if they are in a file. */
     snprintf(file, sizeof(file), "%s.body", directory);
     FILE *stream = fopen(file, "wb");
     EXPECT(stream && fwrite(data, 1, 3, stream) == 3 && !fclose(stream));

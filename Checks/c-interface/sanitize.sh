@@ -20,7 +20,8 @@ address)
     swift build $scratch --product SynheartAuthC
     # shellcheck disable=SC2086
     bin=$(swift build $scratch --show-bin-path)
-    # Links the sanitizer's runtime of the library's own compiler. The runtime of a distribution's clang may have another version.
+    # Links with the clang of Swift's toolchain, which compiled the library. The sanitizer's runtime of a distribution's
+    # clang may have another version.
     compiler="$(dirname "$(readlink -f "$(command -v swift)")")/clang -fsanitize=address"
     ;;
 valgrind)

@@ -302,7 +302,7 @@ class HostFace(unittest.TestCase):
         self.assertEqual(self.call("get_device_id", APP)[1], {"device_id": None})
 
     def send(self, name, *arguments, **fields):
-        """The status, the JSON, and for `send` the body of the answer."""
+        """Calls `synheart_auth_NAME` with a request of these fields. Returns the status, the JSON, and for `send` the answer's body."""
         request = Request(**fields)
         body, length = c.c_void_p(), i64(-1)
         beside = [c.byref(body), c.byref(length)] if name == "send" else []
@@ -615,7 +615,8 @@ class HostFace(unittest.TestCase):
         _, result = self.call("register_device", APP)
 
         def is_told():
-            # Each of the two callbacks receives its own events in order.
+            # Both callbacks must have received their last event. Each callback receives its own events in order, independently of
+            # the other callback.
             return changes and changes[-1]["to"] == "registered" and "registrationFinished" in [entry["event"] for entry in entries]
 
         deadline = time.time() + 30

@@ -51,7 +51,7 @@ class Attacks:
         self.address = origin.removeprefix("http://")
 
     def visitor(self):
-        """The same session, used without the browser."""
+        """A visitor that has the window's session and sends requests without the browser."""
         return Visitor(self.address, self.session())
 
     def session(self):

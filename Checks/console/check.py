@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The console as people and attackers meet it, in Chromium. `run` installs what this needs and says how to call it.
+"""Checks the console in Chromium: its pages, roles and forms, and attacks on it. `run` installs what this needs and says how to call it.
 
 Pages are found by following links from the first one, so that a new page is checked without being named here.
 """
@@ -233,13 +233,14 @@ class Check:
         answer = self.click(window, "button[name=confirm]")
         if answer["status"] != 412:
             yield f"the change of another person: {answer['status']}"
-        # The person at the browser changed the mode, the other operator changed the name. The draft has both changes.
+        # The person at the browser changed the mode, and another operator changed the name. The draft has both changes.
         members = "() => [...document.querySelectorAll('.record tbody th')].map((cell) => cell.textContent)"
         draft = "() => JSON.parse(document.querySelector('textarea').value)"
         if sorted(window.run(members)) != ["mode", "name"] or window.run(draft)["mode"] != mode:
             yield f"the members {window.run(members)} differ"
         yield from self.shown(window, answer, "app-conflict")
-        # Both change the name, so the person at the browser must choose one of the two names.
+        # Now the person at the browser and the other operator both change the name. So the person at the browser must choose
+        # one of the two names.
         window.run(f"() => {{ const area = document.querySelector('textarea'); const record = ({draft})(); record.name = 'mine'; "
                    "area.value = JSON.stringify(record); }")
         self.scene.operator.administer("PUT", f"/apps/{APP}", record | {"name": hostile("once more")})
@@ -288,7 +289,7 @@ class Check:
     # Roles
 
     def roles(self):
-        """No link or button that a role sees is refused, and the role cannot open the pages that it does not see."""
+        """Checks that the service refuses no link or button that a role sees, and that it refuses the pages that the role does not see."""
         visitors = {role: self.visitor(role) for role in self.scene.credentials if role != "service"}
         found = {role: walk(visitor) for role, visitor in visitors.items()}
         # Check the links of all roles before any form, because forms remove things that links of other roles need.

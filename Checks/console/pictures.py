@@ -14,7 +14,8 @@ WIDTH, HEIGHT, BYTES = 1440, 900, 120_000
 NEUTRAL = {"admin": "Ada, lead", "operator": "Ben, on call", "viewer": "Support desk", "one operator": "Mia, fraud desk",
            "two viewer": "Wallboard", "service": "API gateway", "app": "Example", "reason": "the phone was reported stolen",
            "subject": "Not Apple", "version": "2.0.1"}
-# For each picture: the file name, the path below /console, the clicks, and the heading at the top; None: the top of the page.
+# For each picture: the file name, the path below /console, the clicks, and the heading at the top of the picture. If
+# the heading is None, the picture begins at the top of the page.
 PICTURES = [
     ("console-now", "", [], None), ("console-history", "", [REFUSED], None),
     ("console-roll-out", f"/apps/{PILOT}", [], "Roll-out: requests to other services in the last 7 days"),

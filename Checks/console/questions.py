@@ -135,7 +135,7 @@ def table():
 
 
 def differs(page):
-    """The fault of the page's table or of the number of questions; None: there is none."""
+    """What is wrong with the page's table or with the number of questions; None if nothing is."""
     if len(QUESTIONS) != COUNT:
         return f"{len(QUESTIONS)} questions, not {COUNT}"
     return None if table() in page.read_text() else f"{page.name} needs this table:\n{table()}"

@@ -97,7 +97,9 @@ def wait(window, member, text):
 
 
 def while_typing(check, window):
-    """The script reports a number outside its range. The service reports members that contradict each other."""
+    """Checks what the form shows while a person types. The script reports a number outside its range. The service reports members that
+    contradict each other.
+    """
     before = record(check)
     answer = window.open(check.origin + PATH)
     window.forget()
@@ -151,7 +153,7 @@ def refused(check, window, name):
 
 
 def conflict(check, window, name):
-    """Another operator changes one member meanwhile: the draft has both changes, as fields."""
+    """Another operator changes one member before the form is sent. The form that the service then shows has both changes."""
     before = record(check)
     # Each run has a different name, because a record without a change keeps its version.
     mode, theirs = other(before["mode"]), hostile(f"meanwhile-{name}")

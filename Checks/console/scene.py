@@ -149,7 +149,7 @@ class Scene:
             self.node.run("device", "register", *self.node.phone(platform), "--platform", platform)
 
     def restart(self, script, **values):
-        """Stops the service, which then writes its counts, changes the database, and starts the service again."""
+        """Stops the service, runs the script on its database, and starts it again. The service writes its counts when it stops."""
         self.node.stop()
         database = sqlite3.connect(self.node.folder / "db.sqlite", isolation_level=None)
         database.execute("PRAGMA synchronous = OFF")

@@ -1,10 +1,10 @@
 """A simulated machine with the Debian package. The commands of the handbook's pages run on it. A folder represents its disk.
 
-`machines/PAGE/` has a script for each part of a page that begins on a fresh machine: `start.sh`, or the anchor of a heading. It
-creates what the reader already has there. The programs in `machines/bin` stand for the machine's own: `systemctl` starts the
+`machines/PAGE/` has a script for each part of a page that begins on a fresh machine: `start.sh`, or the anchor of a heading. This
+script creates what the reader already has at that point. The programs in `machines/bin` stand for the machine's own: `systemctl` starts the
 units of `machines/units`, `journalctl` shows their logs, `sudo` runs the command. A script that begins with `# disk: 96m` gets a
-disk of that size for /var/lib/synheart-auth, one with `# clock` a clock of its own, in the file `clock`, and one with `# service`
-goes on from `machines/service.sh`.
+disk of that size for /var/lib/synheart-auth, one with `# clock` a clock of its own, in the file `clock`, and before one with
+`# service`, `machines/service.sh` is run.
 """
 import os
 import pathlib

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Follows pages as a reader does, the README's three doors first, and compares what the commands print with the page.
+"""Follows pages as a reader does, those of the README's "Three doors" first, and compares what the commands print with the page.
 
     Checks/documentation/pages.py Service/.build/debug/synheart-auth             every page
     Checks/documentation/pages.py Service/.build/debug/synheart-auth backend     one page; `docs` and `handbook` are the two groups
     Checks/documentation/pages.py --commands                                     whether each command of the operators' pages is run
     Checks/documentation/pages.py --self-test                                    whether the comparison notices a difference
 
-The `sh` blocks of a page run in one bash, in order. A `text` block behind one is its output: `…` stands for anything, a line of
-its own for any lines. Ids, times and other values of one run are compared by their form, and a device id stands for one value.
-Ports are free ones in place of the page's, and the build is the given binary. Samples in other languages are checked by
-compilers.
+The `sh` blocks of a page run in one bash, in order. A `text` block after one is its output. There, `…` stands for any text in
+a line, and a line with only `…` for any lines. Ids, times and other values that differ between runs are compared by their form. Where
+a block repeats a device id, the output must repeat it too. Free ports replace the page's ports, and the given binary replaces the build.
+Samples in other languages are checked by compilers.
 
 The operators' pages, in AuthServer.docc, are followed on a stand-in for a machine with the Debian package: machine.py. Their `console`
 blocks are not run; NOT_RUN has the reason of each.

@@ -104,7 +104,7 @@ def main(binary):
                 if words[0] == "synheart-auth":
                     words[0] = binary
                     if words[1:3] == ["device", "register"]:
-                        # The page registers at the default address, where its last `serve` does not listen. So start another service.
+                        # On the page, this command uses the default address. Here, start a service without options, and name its address.
                         service.stop()
                         service = Service(binary, [], folder)
                         words += ["--url", service.url]

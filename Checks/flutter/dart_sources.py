@@ -37,7 +37,7 @@ class Source:
                 for node in self.walk() if node.type == "class_definition"}
 
     def enums(self):
-        """For each enum, the first text among the constructor arguments of each constant; None: there is none."""
+        """For each enum, the first text among the constructor arguments of each constant, or None if there is none."""
         found = {}
         for node in self.walk():
             if node.type == "enum_declaration":

@@ -102,7 +102,7 @@ def reaching(port, framework, paths):
 
 
 class Judge:
-    """The service, with one app for each of the two lists."""
+    """The service, with one app for each of the two lists of paths in POLICIES."""
 
     POLICIES = {f"{APP}.on": {"assertions_required_on": [PAY]}, f"{APP}.except": {"assertions_required_except": ["/open"]}}
 

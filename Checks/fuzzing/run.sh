@@ -20,7 +20,8 @@ case $target in
 esac
 case $target in
     FuzzSigned* | FuzzKeyAttestationChains)
-        # The bytes are choices, so the values that the code compares do not guide the search. Use only edges, in a separate build.
+        # The bytes of the input choose what a generator builds, and do not appear in the tested data. So the values that the code
+        # compares cannot guide the search. Collect only edge coverage, in a separate build.
         flags="$flags -Xswiftc -sanitize-coverage=edge,inline-8bit-counters,pc-table"
         build=.build/grammar
         ;;

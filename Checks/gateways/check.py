@@ -157,7 +157,7 @@ class World:
         return received
 
     def refused(self, answer, code=None):
-        """Requires a refusal: by the service with this code; None: by the service or the gateway."""
+        """Requires a refusal by the service with this code, or, if `code` is None, by the service or the gateway."""
         assert answer.status >= 400, answer
         assert self.backend.take() == [], "it reached the backend"
         if code:
@@ -165,7 +165,7 @@ class World:
 
 
 def carried(world, send, target, body):
-    """A signed request with a body: passed, or refused if the gateway cannot forward bodies."""
+    """Sends a signed request with a body. Requires that it reaches the backend, or that it is refused if the gateway forwards no bodies."""
     answer = send(world.phone)
     if world.gateway.carries:
         assert world.passed(answer, target, body).method == "POST"
@@ -440,7 +440,7 @@ def other_upgrade(world):
 
 
 def conformance(world):
-    """The cases for backends of `synheart-auth conformance` hold too."""
+    """The gateway also passes the cases that `synheart-auth conformance` has for backends."""
     listed = [json.loads(line)["case"] for line in world.run("conformance", "--list", "--json").stdout.splitlines()]
     chosen = [argument for case in listed if case.startswith("backend-") for argument in ("--case", case)]
     played = world.run(

@@ -150,7 +150,7 @@ class Phone:
 
     @staticmethod
     def head(method, target, headers, *more):
-        """`headers` are pairs or a dictionary."""
+        """The request line and the headers, as bytes. `headers` are pairs or a dictionary."""
         pairs = headers.items() if isinstance(headers, dict) else headers
         lines = [f"{method} {target} HTTP/1.1", "Host: api.example.com", *(f"{name}: {value}" for name, value in pairs), *more]
         return "".join(f"{line}\r\n" for line in lines).encode("latin-1") + b"\r\n"

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes the assertions of docs/vectors/assertions.json, from the published keys of keys.json and RFC 6979: the same bytes each time.
+"""Writes the assertions of docs/vectors/assertions.json, with the published keys of keys.json. Signatures are deterministic (RFC 6979),
+so the bytes are the same each time.
 
     Checks/interop/assertion_vectors.py            # writes the file
     Checks/interop/assertion_vectors.py --check    # fails if the file is not what it would write
@@ -67,7 +68,7 @@ def request(scheme, method="POST", body=BODY, query=None):
 
 
 def case(name, asked, signed, previous, header=None, headers=None, data=None, error=None):
-    """`header`: the value of X-Synheart-Assertion."""
+    """A case of the file. Its request gets the header X-Synheart-Assertion with the value `header`, or once with each of `headers`."""
     lines = [header] if headers is None else headers
     asked = {**asked, "headers": asked["headers"] + [["X-Synheart-Assertion", value] for value in lines]}
     result = {"name": name, "scheme": 1 if signed[:1] != b'"' else 2, "previous_counter": previous, "request": asked,

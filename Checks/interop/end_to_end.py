@@ -4,8 +4,9 @@ other (PyPI: http-message-signatures).
 
     Checks/interop/end_to_end.py path/to/synheart-auth
 
-First the other implementation is the client: it registers and signs, and the service verifies, also for another service. Then it
-verifies requests that the SDK signed, with the key that a device token names. The token is checked with its published key.
+First the other implementation is the client: it registers and signs. The service verifies its requests, also those to a backend, which
+asks /verify about them. Then the other implementation verifies requests that the SDK signed, with the device's key from a device token. The
+token is checked with the service's published key.
 """
 
 import base64
@@ -30,7 +31,7 @@ STATUS, TOKEN, ROTATE, VERIFY = (f"/auth/v1/{name}" for name in ("device/status"
 
 
 class Other:
-    """The other implementation. It runs in a separate process, because its script has the same name as the library that it imports."""
+    """The other implementation of RFC 9421, in a separate process, because its script has the same name as the library that it imports."""
 
     def __init__(self):
         self.process = subprocess.Popen(
@@ -61,7 +62,7 @@ def jwk(key):
 
 
 def thumbprint(key):
-    """RFC 7638."""
+    """The key's JWK thumbprint (RFC 7638)."""
     return base64url(hashlib.sha256(json.dumps(jwk(key), separators=(",", ":"), sort_keys=True).encode()).digest())
 
 
@@ -207,7 +208,7 @@ def as_verifier(sdk, client, other, credential):
     ]:
         assert not verdict(**changed)["verified"], f"{changed} verifies"
 
-    # The service accepts the same request that the other implementation accepted.
+    # The service also accepts the unchanged request, which the third-party verifier accepted above.
     answer = expect(client.send("POST", VERIFY, {
         "method": "POST", "scheme": "https", "authority": "api.example.com", "path": "/v1/pay", "query": "a=b&c=%20",
         "headers": list(map(list, headers.items())), "body": base64.b64encode(body).decode()}, credential), 200).json

@@ -77,7 +77,9 @@ class Document:
         raise AssertionError(f"the document has no {method} {path}")
 
     def validate(self, value, schema, what, closed):
-        """`closed`: refuses members that the schema does not name, because an answer must have no undocumented member."""
+        """Requires that the value matches the schema. If `closed`, also refuses members that the schema does not name, because an answer
+        must have no undocumented member.
+        """
         schema = self.closed(schema) if closed else schema
         whole = {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema,
                  "components": self.closed(self.document["components"]) if closed else self.document["components"]}
@@ -137,7 +139,7 @@ class Client:
         self.document = document
 
     def send(self, method, path, body=None, headers=(), raw=None, is_valid=True):
-        """Sends, checks against the document, and returns the answer."""
+        """Sends a request, checks it and its answer against the document, and returns the answer."""
         is_public = path.startswith(("/auth/", "/.well-known/"))
         connection = http.client.HTTPConnection(self.service.public if is_public else self.service.operations, timeout=30)
         payload = raw if raw is not None else (None if body is None else json.dumps(body).encode())

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Tests the built service and the SDK with implementations of other people: another client, another verifier, a validator of the
-# OpenAPI document, and requests that schemathesis generates. Before that, a second implementation of docs/protocol.md runs
-# docs/vectors, and a third client, written only from the same page, acts as a device. Takes less than a minute. `environment`
-# first creates the virtual environment from PyPI if it does not exist.
+# Tests the built service and the SDK with third-party implementations: another client, another verifier, a validator of
+# the OpenAPI document, and requests that schemathesis generates. Before that, a second implementation of
+# docs/protocol.md runs docs/vectors, and a third client, written only from the same page, acts as a device. Takes less
+# than a minute. `environment` first creates the virtual environment from PyPI if it does not exist.
 #   Checks/interop/run.sh [path/to/synheart-auth]
 set -euo pipefail
 binary=$(realpath "${1:-$(dirname "$0")/../../Service/.build/debug/synheart-auth}")

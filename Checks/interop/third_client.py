@@ -4,8 +4,8 @@
     Checks/interop/third_client.py path/to/synheart-auth
 
 First it runs the clients' vectors. Then it acts as a device against the built service: it registers, signs under both schemes,
-gets tokens, rotates, sends assertions, and meets each refusal that it can provoke. If the page does not suffice, correct the
-page, not this client.
+gets tokens, rotates, sends assertions, and meets each refusal that it can provoke. If docs/protocol.md does not suffice,
+correct that page, not this client.
 """
 
 import base64
@@ -389,7 +389,7 @@ class Client:
 
 
 class Backend:
-    """A server that asks the service about each request that it receives, and reads tokens by the key set."""
+    """A server that asks the service about each request that it receives, and verifies tokens with the published keys."""
 
     authority = "api.example.com"
 
@@ -517,7 +517,8 @@ def development_device(origin, backend, operator, app):
             client.rotation(successor, "scheduled") | {"new_key_proof": b64(client.key.der(b"x"))})
     refused("ROTATION_FAILED", client.call, "POST", f"{V1}/device/rotate-key", client.rotation(client.key, "scheduled"))
 
-    # Rotations: the old key in the overlap, a lost answer, a compromise.
+    # Rotations: the old key in the overlap (it still verifies requests to backends, but none to the service), a lost
+    # answer, and a compromise.
     old = client.key
     effective = client.rotate(loses_answer=True)
     assert client.status()["key_rotated_at"] == effective and client.device == first
@@ -577,7 +578,7 @@ def development_device(origin, backend, operator, app):
 
 
 def backends_question(backend, client):
-    """Which refusals are about the client's request, and which are about the backend's question."""
+    """Checks which refusals are about the client's request, and which are about the backend's question."""
     def answer(question, headers):
         return refused_body(backend.client, "POST", f"{V1}/verify", question, headers)
 
@@ -663,7 +664,7 @@ def every_demand(client, policy, backend):
 
 
 def sign_path(client, path):
-    """Scheme 2 over a path that no URL can express, such as `//x`."""
+    """The headers of a request that is signed with scheme 2, for a path that no URL can express, such as `//x`."""
     parameters = signature_parameters(client.now(), uuid.uuid4(), client.key.thumbprint)
     base = signature_base("GET", "https", Backend.authority, path, None, content_digest(b""), client.app, client.device, parameters)
     return {"X-App-ID": client.app, "X-Device-ID": client.device, "Content-Digest": content_digest(b""),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The protocol, written a second time from docs/protocol.md alone, runs every vector of docs/vectors and recomputes every
+"""Implements the protocol a second time, from docs/protocol.md alone. Runs every vector of docs/vectors, and recomputes every
 worked example of the document.
 
     Checks/interop/vectors_check.py
@@ -146,7 +146,7 @@ class PublicKey:
 
 
 def signature_of_der(der):
-    """r || s, 64 bytes, of strict DER."""
+    """Decodes a signature in strict DER. Returns r || s, 64 bytes."""
     integers = []
     require(len(der) >= 2 and der[0] == 0x30 and der[1] < 0x80 and der[1] == len(der) - 2)
     rest = der[2:]
@@ -456,7 +456,7 @@ def demand(kind, prefixes, text):
 
 
 def cbor_map(data):
-    """A map of texts and byte strings, to its last byte; lengths are definite and shortest."""
+    """Decodes a CBOR map from texts to byte strings, with definite and shortest lengths. Nothing may follow the map."""
     def head(kind):
         nonlocal data
         require(data and data[0] >> 5 == kind, "INVALID_ASSERTION")
@@ -532,7 +532,7 @@ def token_claims(token, keys, issuer, audience, now):
 
 
 def judge(answer, codes):
-    """(code, retryable, recovery, Retry-After, server time)"""
+    """What a client takes from an answer that is no success: (code, retryable, recovery, Retry-After, server time)."""
     headers = Headers(answer["headers"])
     try:
         body = json_body(answer["body"].encode())
@@ -580,7 +580,7 @@ class Check:
 
     @staticmethod
     def attempt(action, *arguments):
-        """(value, None) or (None, code)"""
+        """Calls the action. Returns (value, None), or (None, code) if it refuses."""
         try:
             return action(*arguments), None
         except Refused as refused:
@@ -762,8 +762,8 @@ class Check:
             self.equal("kid", PublicKey.of_jwk(key).thumbprint, key["kid"])
 
     def check_backend(self, file):
-        """Checks bodies, codes, and that tokens are valid here too. Only the test servers of a library can show its behaviour
-        (Backends/testing).
+        """Checks bodies and codes, and that this script accepts the valid tokens too. Only a library's test server can show how the
+        library behaves (Backends/testing).
         """
         codes = {item["code"]: item["status"] for item in self.load("errors")["codes"]}
         for item in file["questions"]:
@@ -915,7 +915,7 @@ class PrivateKey(PublicKey):
         self.private = ec.derive_private_key(number, ec.SECP256R1())
 
     def der(self, message):
-        """Deterministic (RFC 6979), as the document's examples are."""
+        """A signature in DER. It is deterministic (RFC 6979), like those of the document's examples."""
         return self.private.sign(message, ec.ECDSA(hashes.SHA256(), deterministic_signing=True))
 
 
@@ -924,7 +924,7 @@ def cells(line):
 
 
 def duration(text):
-    """Milliseconds."""
+    """Reads a duration such as `5 s`; a number without a unit is in milliseconds. Returns milliseconds."""
     number, *unit = text.split()
     return int(number) * {"ms": 1, "s": 1000, "h": 3_600_000}[unit[0] if unit else "ms"]
 
@@ -934,7 +934,7 @@ def compact(value):
 
 
 def dump(data):
-    """Offset, 16 bytes in hexadecimal, and the same bytes as ASCII."""
+    """A hex dump: in each line the offset, 16 bytes in hexadecimal, and the same bytes as ASCII."""
     lines = []
     for start in range(0, len(data), 16):
         part = data[start:start + 16]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks docs/monitoring. Each alert fires on samples of a service with that fault, and none fires in a quiet day. Rules and
+"""Checks docs/monitoring. Each alert fires on samples of a service with the alert's fault, and none fires in a quiet day. Rules and
 dashboard use only series and labels that the service has. Each alert has its section in the page Alerts.
 
     Checks/monitoring/check path/to/synheart-auth                   everything
@@ -32,7 +32,7 @@ OF_TIME = {"LatencyBudgetBurns", "LatencyBudgetBurnsFast", "StoreSlow", "EventLo
 
 
 def sections(rules):
-    """The page has one section for each alert, where its runbook_url leads."""
+    """The problems of the page Alerts: it must have one section for each alert, and the alert's runbook_url must lead there."""
     text = PAGE.read_text()
     found = dict(re.findall(r"^### (\S+)\n(.*?)(?=^#|\Z)", text, re.S | re.M))
     yield from (f"{PAGE.name} has no section {name}" for name in rules.alerts.keys() - found.keys())
@@ -73,7 +73,9 @@ def fire(rules, promtool_pool, binary, name):
 
 
 def judge(rules, name, must, may, minutes, fired):
-    """Problems of one fault."""
+    """What is wrong with the alerts of one fault: an alert did not fire, fired before the fault or without need, or has no label that its
+    text uses.
+    """
     first = {}
     for labels, count in fired:
         alert = labels["alertname"].removeprefix(PREFIX)

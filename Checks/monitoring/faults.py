@@ -85,8 +85,8 @@ def requests(binary):
             node.run("device", "register", *node.phone(f"forged{name}", "other.pem"), check=False)
         yield fault("AttestationsRefused", "UnknownRoots")
 
-        # Sets values that this check cannot cause: another version, the result of the hourly comparison of audit heads, and slow
-        # event loops.
+        # Sets values that this check cannot cause: another version, the result of the hourly comparison of audit heads (the
+        # signed ends of the audit log), and slow event loops.
         after = node.scrape()
         after.values["synheart_build_info", (("version", "0.9.0"),)] = 1.0
         yield {"VersionsDiffer"}, set(), held([before, after], 150)

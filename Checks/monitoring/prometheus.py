@@ -50,7 +50,7 @@ class Rules:
     def fired(self, series, minutes):
         """Which alerts fired at any time in these minutes: their labels, and for how many minutes.
 
-        `series` are pairs of name and labels, and a value for each minute, None where there is none.
+        `series` maps the name and labels of each series to its values, one for each minute; None for a minute without a value.
         """
         document = {
             "rule_files": [str(self.file)], "evaluation_interval": "1m",
@@ -138,6 +138,6 @@ def day(scrapes):
 
 
 def held(scrapes, minutes):
-    """The series of scrapes, each of which stays for some minutes."""
+    """The series of some scrapes. The values of each scrape are repeated for `minutes` minutes."""
     keys = {key for scrape in scrapes for key in scrape.values}
     return {key: [scrape.value(key) if key in scrape.values else None for scrape in scrapes for _ in range(minutes)] for key in keys}

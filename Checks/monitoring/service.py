@@ -22,7 +22,7 @@ UNLIMITED = {"PROTECTION_FAILED_SIGNATURE_BURST": "100000", "PROTECTION_ENROLMEN
 
 
 class Node:
-    """The binary with a database of its own, on free ports. `settings` are variables without their prefix."""
+    """The binary with a database of its own, on free ports. `settings` are environment variables without the prefix SYNHEART_AUTH_."""
 
     def __init__(self, binary, folder, settings=(), prefix=(), log=None):
         self.binary, self.folder, self.prefix, self.log = binary, pathlib.Path(folder), list(prefix), log
@@ -75,7 +75,7 @@ class Node:
 
     @contextlib.contextmanager
     def asking(self, *words):
-        """Starts a command that runs until it is stopped."""
+        """Runs a command of the binary while the body of `with` runs, then kills it."""
         command = self.spawn(*words)
         try:
             yield
@@ -129,7 +129,7 @@ def running(binary, settings=(), **more):
 
 
 def development(node):
-    """The app of this check: attested and development devices."""
+    """The record of the app of this check. It admits attested devices, and devices in development mode."""
     return node.example() | {
         "build_channel": "dev", "development_integrity_allowed": True, "signature": {"authorities": ["api.example.com"]}}
 

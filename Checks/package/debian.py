@@ -51,7 +51,8 @@ def give_back(path):
 def become_root(script, arguments):
     """Starts the script again with sudo, if this is not root."""
     if os.geteuid() != 0:
-        # sudo has its own PATH. Append Swift's folder, whose license is part of the package.
+        # sudo has its own PATH. Append the folder of `swift`, because the packaging finds the license of Swift's libraries
+        # through that command.
         swift = shutil.which("swift")
         path = ":".join(["/usr/sbin:/usr/bin:/sbin:/bin", *([os.path.dirname(swift)] if swift else [])])
         os.execvp("sudo", ["sudo", "env", f"PATH={path}", script, *arguments])

@@ -231,8 +231,8 @@ class Stream:
         self.tokens, self.checked = {name: [] for name in programs}, 0
 
     def check(self, except_by=None, of_all_but=None):
-        """Lets each program check its tokens, and a new one. Returns the kid of the newest token. One program may be expected to refuse
-        tokens of all keys but one.
+        """Lets each program check its tokens, and a new one. Returns the kid of the newest token. If the program
+        `except_by` gets a new token of a key other than `of_all_but`, it must refuse it: the key is not in its cache.
         """
         for name, program in self.programs.items():
             token = self.phones[program.type].token(self.client)
@@ -255,7 +255,7 @@ class Stream:
         return self.check()
 
     def passing(self, seconds, **more):
-        """Checks every minute. Returns the kids of the newest tokens."""
+        """Moves the clock by `seconds`, and checks after each minute of them. Returns the kids of the newest tokens."""
         kids = []
         for _ in range(seconds // 60):
             self.clock.move(60)

@@ -37,7 +37,7 @@ func (tokens *DeviceTokens) Check(ctx context.Context, token string) (*oidc.IDTo
 	if err != nil {
 		return nil, err
 	}
-	// go-oidc does not check these.
+	// go-oidc checks neither the type nor the channel.
 	var header struct {
 		Type string `json:"typ"`
 	}

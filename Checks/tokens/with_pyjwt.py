@@ -23,7 +23,7 @@ class DeviceTokens:
             token, self.keys.get_signing_key_from_jwt(token), algorithms=["ES256"], issuer=self.issuer, audience=self.audience,
             options={"require": ["exp", "sub"]})
         claims = decoded["payload"]
-        # PyJWT does not check these.
+        # PyJWT checks neither the type nor the channel.
         if decoded["header"].get("typ") != self.token_type:
             raise jwt.InvalidTokenError("a token of another type")
         if claims.get("channel") != self.channel:

@@ -10,7 +10,7 @@ import urllib.parse
 
 from third_client import V1, Backend, Client, Refusal, demand
 
-# Differs from the balancer's address, because the nodes trust that one.
+# The clients' address. It differs from the load balancer's address, because the nodes trust the balancer's address.
 CLIENT = "127.0.0.4"
 
 

@@ -135,7 +135,7 @@ class Servers:
 
 
 def start(node, binary, servers):
-    """Starts a node. A version that has no drain refuses the setting."""
+    """Starts a node. Sets drain_seconds only if the node's version knows this setting, because others refuse it."""
     help_text = subprocess.run([binary, "serve", "--help"], capture_output=True, text=True, check=True, timeout=60).stdout
     node.environment = servers.environment | (servers.drain if "server.drain_seconds" in help_text else {})
     node.start(binary)

@@ -27,7 +27,7 @@ def escaped(text: str) -> str:
 
 
 def prose(text: str) -> str:
-    """Paragraphs. Indented lines keep their form, and `words` are bold."""
+    """Text as paragraphs of roff. Indented lines keep their form, and words in backticks are bold."""
     output = []
     for block in re.split(r"\n\s*\n", text.strip("\n")):
         verbatim = False

@@ -159,7 +159,7 @@ extension KeyAttestationError {
         public static let keyDescription = Self(rawValue: "key-description")
         /// Attestation and key have the security level that the policy requires.
         public static let securityLevel = Self(rawValue: "security-level")
-        /// The attestation was made for this challenge.
+        /// The attestation was made for the expected challenge.
         public static let challenge = Self(rawValue: "challenge")
         /// The attested key is the key that is to be registered.
         public static let publicKey = Self(rawValue: "public-key")

@@ -8,7 +8,7 @@ public struct AppAttestError: Error, Sendable {
         /// The code in logs, records and batch results.
         public let rawValue: String
 
-        /// The value with this name.
+        /// Creates a code from its raw value. Accepts also a value that this version does not define.
         public init(rawValue: String) { self.rawValue = rawValue }
 
         /// The object is larger than any that a device makes.
@@ -69,9 +69,10 @@ public struct AppAttestError: Error, Sendable {
         public static let appIDMismatch = Self(rawValue: "APP_ID_MISMATCH")
         /// The attested key has signed already.
         public static let counterNotZero = Self(rawValue: "COUNTER_NOT_ZERO")
-        /// An assertion was sent twice, or a later one arrived first.
+        /// The assertion's counter is not greater than the stored one: the assertion was sent twice, or a later assertion
+        /// arrived before it.
         public static let counterNotGreater = Self(rawValue: "COUNTER_NOT_GREATER")
-        /// The AAGUID is not one of App Attest's two.
+        /// The AAGUID is neither of the two AAGUIDs of App Attest.
         public static let unknownEnvironment = Self(rawValue: "UNKNOWN_ENVIRONMENT")
         /// The policy does not allow the key's environment. Example: a development key, while the policy allows only production.
         public static let environmentNotAllowed = Self(rawValue: "ENVIRONMENT_NOT_ALLOWED")
@@ -79,7 +80,7 @@ public struct AppAttestError: Error, Sendable {
         public static let malformedExtensions = Self(rawValue: "MALFORMED_EXTENSIONS")
         /// There is an extension map, but the device's operating system appends none.
         public static let unexpectedExtensions = Self(rawValue: "UNEXPECTED_EXTENSIONS")
-        /// The policy requires a category, and the device proves none.
+        /// The policy requires a category of signing, and the device proves none.
         public static let categoryMissing = Self(rawValue: "CATEGORY_MISSING")
         /// The app is signed or distributed in a way that the policy does not list.
         public static let categoryNotAllowed = Self(rawValue: "CATEGORY_NOT_ALLOWED")
@@ -97,7 +98,7 @@ public struct AppAttestError: Error, Sendable {
         public static let malformedSignature = Self(rawValue: "MALFORMED_SIGNATURE")
         /// The signature does not verify: another key signed, or other data was signed.
         public static let signatureInvalid = Self(rawValue: "SIGNATURE_INVALID")
-        /// The client data has another challenge.
+        /// The client data does not have the challenge that the server issued.
         public static let challengeMismatch = Self(rawValue: "CHALLENGE_MISMATCH")
 
         /// The receipt is not SignedData as Apple writes it.
@@ -112,11 +113,11 @@ public struct AppAttestError: Error, Sendable {
         public static let signerMismatch = Self(rawValue: "SIGNER_MISMATCH")
         /// The signer has a certificate of Apple, but not one for receipts.
         public static let signerNotForReceipts = Self(rawValue: "SIGNER_NOT_FOR_RECEIPTS")
-        /// A field that is required is missing.
+        /// A required field of the receipt is missing.
         public static let fieldMissing = Self(rawValue: "FIELD_MISSING")
-        /// A field is repeated.
+        /// A field of the receipt is repeated.
         public static let fieldDuplicated = Self(rawValue: "FIELD_DUPLICATED")
-        /// A field cannot be read.
+        /// A field of the receipt cannot be read.
         public static let fieldMalformed = Self(rawValue: "FIELD_MALFORMED")
         /// The receipt is for another key.
         public static let publicKeyMismatch = Self(rawValue: "PUBLIC_KEY_MISMATCH")
@@ -153,10 +154,10 @@ public struct AppAttestError: Error, Sendable {
         /// The name in logs, records and batch results.
         public let rawValue: String
 
-        /// The value with this name.
+        /// Creates a step from its raw value. Accepts also a value that this version does not define.
         public init(rawValue: String) { self.rawValue = rawValue }
 
-        /// The bytes can be read.
+        /// The bytes can be parsed as an attestation, an assertion or a receipt.
         public static let format = Self(rawValue: "format")
         /// The certificates lead to a pinned root.
         public static let certificateChain = Self(rawValue: "certificate-chain")
@@ -171,7 +172,7 @@ public struct AppAttestError: Error, Sendable {
         public static let signature = Self(rawValue: "signature")
         /// The app is one of those allowed.
         public static let appID = Self(rawValue: "app-id")
-        /// The counter is 0 in an attestation, and has grown in an assertion.
+        /// The counter is 0 in an attestation, and greater than the stored counter in an assertion.
         public static let counter = Self(rawValue: "counter")
         /// The environment is one of those allowed.
         public static let environment = Self(rawValue: "environment")
@@ -185,7 +186,7 @@ public struct AppAttestError: Error, Sendable {
         public static let receiptFields = Self(rawValue: "receipt-fields")
         /// A receipt is for the attested key.
         public static let publicKey = Self(rawValue: "public-key")
-        /// A receipt is for this attestation.
+        /// A receipt has the client data hash of the attestation.
         public static let clientDataHash = Self(rawValue: "client-data-hash")
         /// The times of a receipt fulfill the policy.
         public static let times = Self(rawValue: "times")
@@ -197,11 +198,11 @@ public struct AppAttestError: Error, Sendable {
         ]
     }
 
-    /// The stable reason.
+    /// The stable code of the refusal.
     public let code: Code
     /// The check that refused.
     public let step: Step
-    /// The finding, for logs.
+    /// What the check found, as text for logs.
     public let reason: String
 
     init(_ code: Code, _ step: Step, _ reason: String) {

@@ -46,7 +46,7 @@ extension AppAttestPolicy: JSONPolicy {
     /// - Parameters:
     ///   - fields: the object. `app_ids` must be there; other absent members have the defaults of
     ///     ``init(appIDs:environments:categories:acceptsUnknownCategories:minimumBundleVersion:requiresCategory:requiresBundleVersion:requiresMacAccessControl:clockLeeway:)``.
-    ///   - others: names of members of the record that are not policy.
+    ///   - others: names of members of the object that are not part of the policy. They are ignored.
     public init(appRecord fields: JSONFields, ignoring others: [String] = []) throws(JSONError) {
         self = try AppAttestPolicy(appIDs: []).applying(appRecord: fields, ignoring: others)
     }

@@ -31,7 +31,7 @@ public struct CivilTime: Sendable, Hashable {
         (self.hour, self.minute, self.second) = (hour, minute, second)
     }
 
-    /// The time these seconds after 1970-01-01T00:00:00Z. Times outside the years 0 to 9999 are clamped.
+    /// The time that is `seconds` after 1970-01-01T00:00:00Z. Times outside the years 0 to 9999 are clamped.
     public init(secondsSince1970 seconds: Int64) {
         let seconds = min(max(seconds, Self.fourDigitSeconds.lowerBound), Self.fourDigitSeconds.upperBound)
         let days = Self.floorDivide(seconds, Self.secondsOfDay)

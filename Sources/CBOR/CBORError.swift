@@ -42,7 +42,7 @@ public struct CBORError: Error, Sendable, Hashable {
 }
 
 extension CBORError: CustomStringConvertible {
-    /// A sentence that contains nothing of the input.
+    /// The error as a sentence. It contains nothing of the input.
     public var description: String {
         let what =
             switch code {

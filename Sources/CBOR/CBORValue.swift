@@ -118,7 +118,7 @@ extension CBORValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, Ex
     public init(integerLiteral value: Int64) { self = .integer(value) }
     /// An array.
     public init(arrayLiteral elements: CBORValue...) { self = .array(elements) }
-    /// A map, in this order.
+    /// A map with its entries in the order of the literal.
     public init(dictionaryLiteral elements: (CBORValue, CBORValue)...) {
         self = .map(CBORMap(elements.map { CBORMap.Entry($0, $1) }))
     }

@@ -1,6 +1,6 @@
 extension CBORValue {
-    /// The item with the shortest heads and definite lengths; map entries in their current order (`CBORMap.sorted`
-    /// gives the order of RFC 8949, section 4.2.1).
+    /// The encoded item, with the shortest heads and definite lengths. Map entries keep their current order
+    /// (`CBORMap.sorted` gives the order of RFC 8949, section 4.2.1).
     public var encoded: [UInt8] {
         var bytes: [UInt8] = []
         encode(into: &bytes)

@@ -49,7 +49,7 @@ static void process_exits(void) {
     pthread_rwlock_timedwrlock(&in_use, &limit);
 }
 
-// The request's functions are the caller's code and may wait for long, so they run without the lock.
+// The callbacks of `clibcurl_request` are the caller's code and may block for a long time, so they run without the lock.
 
 static size_t take_line(char *bytes, size_t size, size_t count, void *context) {
     const clibcurl_request *request = &((clibcurl_exchange *)context)->request;
@@ -112,7 +112,7 @@ static bool configure(clibcurl_exchange *exchange) {
         // HTTP/2 has no advantage with one request for each connection.
         && SET(CURLOPT_FRESH_CONNECT, 1L) && SET(CURLOPT_FORBID_REUSE, 1L)
         && SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1)
-        // Send exactly what was signed: keep the dots of the path, and refuse a URL with a user name.
+        // Send exactly what was signed: keep the segments `.` and `..` of the path, and refuse a URL with a user name.
         && SET(CURLOPT_PATH_AS_IS, 1L) && SET(CURLOPT_DISALLOW_USERNAME_IN_URL, 1L)
         && SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2)
         && SET(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L) && SET(CURLOPT_TCP_KEEPALIVE, 1L) && SET(CURLOPT_NOSIGNAL, 1L)

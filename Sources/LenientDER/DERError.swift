@@ -51,6 +51,6 @@ public struct DERError: Error, Sendable, Hashable {
 }
 
 extension DERError: CustomStringConvertible {
-    /// A short text that contains nothing of the input.
+    /// The code and the offset. The text contains nothing of the input.
     public var description: String { "\(code.rawValue) at byte \(offset)" }
 }

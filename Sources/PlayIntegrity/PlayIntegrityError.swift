@@ -76,7 +76,7 @@ public struct PlayIntegrityError: Error, Sendable {
         public static let appAccessRiskRefused = Code("APP_ACCESS_RISK_REFUSED")
         /// The device made more requests recently than the policy accepts.
         public static let activityLevelRefused = Code("ACTIVITY_LEVEL_REFUSED")
-        /// A recall bit is set that the policy refuses.
+        /// A bit of Play Integrity's device recall is set, and the policy refuses it.
         public static let deviceRecallRefused = Code("DEVICE_RECALL_REFUSED")
 
         /// Every code of this version.
@@ -161,7 +161,7 @@ extension PlayIntegrityError {
         public static let appAccessRisk = Self(rawValue: "app-access-risk")
         /// The recent activity of the device is within the policy's limit.
         public static let activityLevel = Self(rawValue: "activity-level")
-        /// No recall bit is set that the policy refuses.
+        /// The policy refuses none of the set bits of Play Integrity's device recall.
         public static let deviceRecall = Self(rawValue: "device-recall")
 
         /// Every step of this version, in order.
@@ -223,8 +223,8 @@ public struct PlayIntegrityUnavailable: Error, Sendable {
     /// Whether the same request may soon succeed.
     public var isTransient: Bool { [.network, .quotaExceeded, .providerUnavailable].contains(code) }
 
-    /// Whether the error affects every package of an app: an outage at Google, or an account that Google does not accept.
-    /// A missing link or an exceeded quota affects only one package.
+    /// Whether the error affects every package of an app: Google cannot be reached or has an outage, or does not accept
+    /// the service account. ``Code/projectNotLinked`` and ``Code/quotaExceeded`` affect only one package.
     public var concernsEveryPackage: Bool { [.network, .providerUnavailable, .unauthenticated].contains(code) }
 }
 

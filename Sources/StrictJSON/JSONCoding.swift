@@ -59,7 +59,7 @@ public struct JSONCoding<Value: Sendable>: Sendable {
             write: { .string(text($0)) })
     }
 
-    /// The coding of another type, by conversion from and to this one.
+    /// A coding of `Other`, made from this coding by converting its values to `Other` and back.
     public func map<Other: Sendable>(
         _ convert: @escaping @Sendable (Value) -> Other?, back: @escaping @Sendable (Other) -> Value
     ) -> JSONCoding<Other> {
@@ -76,7 +76,8 @@ extension JSONCoding where Value: RawRepresentable<String> & CaseIterable, Value
 }
 
 extension JSONCoding where Value: JSONPolicy {
-    /// An object of an app record. Its members override those of a policy.
+    /// The coding of an object in an app record (the service's record of an app). The object's members override those of
+    /// `policy`.
     public static func object(over policy: Value) -> Self {
         Self(
             .object(policy.appRecordDescription),

@@ -33,7 +33,7 @@ extension JSONPolicy {
     ///
     /// - Parameters:
     ///   - fields: the object.
-    ///   - others: names of members of the record that are not part of the policy.
+    ///   - others: names of members of the object that are not part of the policy. They are ignored.
     /// - Throws: `unknownName` for any other member, `missing` for a required one, `wrongType` for a value that is invalid or not
     ///   allowed in an app record, with the member's path.
     public func applying(appRecord fields: JSONFields, ignoring others: [String] = []) throws(JSONError) -> Self {
@@ -62,7 +62,7 @@ extension JSONPolicy {
             })
     }
 
-    /// The members of an app record. The values of this policy are their defaults.
+    /// Descriptions of the members that an app record has. The values of this policy are the members' defaults.
     public var appRecordDescription: [JSONMemberDescription] {
         Self.appRecordMembers.map { member in
             JSONMemberDescription(
@@ -160,7 +160,10 @@ extension JSONMember {
             })
     }
 
-    /// - Parameter set: sets a value, or what `null` means; false if `null` is refused.
+    /// A member, from a function that writes it and a function that sets it.
+    ///
+    /// - Parameter set: Sets the policy's property to the value, or, if the value is nil, to the meaning of `null`.
+    ///   Returns false if `null` is refused.
     private init<Value>(
         _ name: String, _ coding: JSONCoding<Value>, _ inAppRecord: AppRecordRule<Value>, _ text: JSONMemberText,
         write: @escaping @Sendable (Policy) -> JSONValue, set: @escaping @Sendable (inout Policy, Value?) -> Bool

@@ -76,7 +76,7 @@ extension JSONValue: ExpressibleByStringLiteral, ExpressibleByBooleanLiteral, Ex
     public init(dictionaryLiteral elements: (String, JSONValue)...) { self = .object(JSONObject(elements)) }
 }
 
-/// A number as it was written. The caller converts it, because it knows the expected range.
+/// A number as it was written. The caller, which knows the expected range, converts it.
 public struct JSONNumber: Sendable, Hashable {
     /// The literal, in the form of RFC 8259 section 6.
     public let digits: String

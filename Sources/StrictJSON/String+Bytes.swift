@@ -5,7 +5,7 @@ extension String {
         try utf8.withContiguousStorageIfAvailable(body) ?? Array(utf8).withUnsafeBufferPointer(body)
     }
 
-    /// Whether both have the same bytes. `==` is also true for canonically equivalent texts with different bytes.
+    /// Whether this text and `other` have the same UTF-8 bytes. `==` is also true for canonically equivalent texts with different bytes.
     package func hasSameBytes(as other: String) -> Bool {
         utf8.count == other.utf8.count && withBytes { bytes in other.withBytes { bytes.elementsEqual($0) } }
     }

@@ -75,8 +75,8 @@ actor DeviceIdentity {
             do throws(SynheartAuthError) {
                 return try await Self.value(of: running.work)
             } catch {
-                // Whether the failed step serves only the running rotation's goal, such as Apple's attestation of a new App Attest
-                // key, and this call's goal does not need the step.
+                // Whether a step failed that only the running rotation needs, and not this call: the attestation of a new App Attest
+                // key by Apple.
                 let failedBeyond =
                     running.goal.rebinds && !goal.rebinds
                     && [.attestationFailed, .attestationUnavailable].contains(error.code)

@@ -144,13 +144,13 @@ public final class SynheartAuth: Sendable {
         }
     }
 
-    /// Replaces the key and keeps the device id. Signing continues meanwhile. If the service demands it, the rotation attests
-    /// again.
+    /// Replaces the key and keeps the device id. Signing continues meanwhile. If the service demands new evidence, the
+    /// rotation attests the device again.
     ///
     /// A call joins a rotation in progress, unless the running rotation is scheduled and this call follows a compromise.
     ///
-    /// - Throws: `ROTATION_FAILED`; `NETWORK_ERROR` after three attempts; `ATTESTATION_FAILED` if the service refuses the evidence.
-    ///   The old key stays active.
+    /// - Throws: `ROTATION_FAILED`; `NETWORK_ERROR` after three attempts; `ATTESTATION_FAILED` if the service refuses the
+    ///   evidence. In these cases the old key stays active.
     @discardableResult
     public func rotateKey(appID: String, reason: RotationReason = .scheduled) async throws -> KeyRotation {
         try await forCaller { () async throws(SynheartAuthError) in

@@ -5,8 +5,8 @@ internal import Foundation
 internal import StrictJSON
 internal import SynheartAuth
 
-// The complete SDK for hosts. The C header documents each function. The functions are public, because an optimized build drops
-// functions that are not public.
+// The complete SDK for hosts (programs that use the SDK through C). The C header documents each function. The
+// functions are public, because an optimized build drops functions that are not public.
 
 @_cdecl("synheart_auth_version")
 public func libraryVersion() -> UnsafePointer<CChar> {

@@ -7,7 +7,7 @@ internal import SynheartAuth
 
 // The host's HTTP client. The header documents each function.
 
-/// The answer that a host gives during its callback.
+/// The answer to a request, which the C program gives while its callback runs.
 private final class HostAnswer: Sendable {
     typealias Outcome = Swift.Result<TransportResponse, TransportError>
 

@@ -18,9 +18,9 @@ public final class FakeSynheartAuth: DeviceAuthenticating {
         case getDeviceId
         /// Reads the state of the identity.
         case state
-        /// Signs the parts of a request.
+        /// Signs a request that is given as method, path and body.
         case signRequest
-        /// Signs a request for a URL.
+        /// Signs a request that is given with its whole URL.
         case sign
         /// Signs a request and sends it. `data(for:)` sends too.
         case send

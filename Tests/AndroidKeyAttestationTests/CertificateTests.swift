@@ -293,7 +293,7 @@ struct BoundsTests {
         }
         #expect(try count(String(repeating: "f", count: 128)) == 1)
         #expect(try count("0") == 1)
-        // The last one consists of full-width digits of Unicode.
+        // The last serial number consists of full-width digits of Unicode.
         for serial in ["", String(repeating: "f", count: 129), "0x1", "g", "-1", "\u{FF11}\u{FF12}"] {
             #expect(throws: (any Error).self) { try count(serial) }
         }

@@ -75,7 +75,7 @@ struct PathShapeTests {
         let authorities = remote(machine, organization: "AVF").dropFirst()
         let forged = [fixture.leaf(), machine] + authorities
         #expect(try fixture.code(forged, under: .remote, includesRoot: includesRoot) == .chainShape)
-        // Without the machine's own certificate, the number of certificates is correct, but the organization is wrong.
+        // Without the virtual machine's own certificate, the number of certificates is correct, but the organization is wrong.
         let shorter = [fixture.leaf()] + authorities
         #expect(try fixture.code(shorter, under: .remote, includesRoot: includesRoot) == .chainShape)
     }

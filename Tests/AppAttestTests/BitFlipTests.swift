@@ -28,8 +28,8 @@ import Testing
         }
     }
 
-    /// A published attestation whose receipt does not verify: one bit in the signer's certificate differs, and flipping it makes
-    /// the receipt genuine. The test of every bit found it.
+    /// A published attestation whose receipt does not verify: one bit in the signer's certificate differs, and flipping
+    /// it makes the receipt genuine. A test that flips every bit found this bit.
     static let damaged = "Mikedan37__AppAttestDecoder/attestation-4949301dc9d2"
 
     @Test func `the one damaged bit of a published receipt is found`() throws {

@@ -65,7 +65,7 @@ struct BoundaryTests {
 
     @Test("a fraction of a second is not rounded up to the next one")
     func fractionOfASecond() throws {
-        // Apple writes milliseconds; the reader takes up to nine digits.
+        // Apple writes the creation time with milliseconds. The parser accepts up to nine digits of a second.
         let date = Self.endOfAttributes - 3600
         func accepted(_ text: String, delay: TimeInterval) throws -> AppAttestError.Code? {
             try receipt(at: date) { options in

@@ -87,7 +87,8 @@ import Testing
         fields("no token", nil) { $0.filter { $0.type != 5 } },
 
         Forgery("attributes that are signed", .malformedSignedAttributes) { $0.signedAttributes = .signed },
-        // Accepted until November 2020, because real receipts of that time have such attributes.
+        // Apple's receipts until September 2020 had four attributes that no signature covers. The verifier accepts only
+        // exactly these four, and only in receipts from before November 2020.
         Forgery("two unsigned attributes instead of Apple's four", .malformedSignedAttributes) {
             $0.signedAttributes = .unsigned
         },

@@ -24,7 +24,7 @@ import Testing
             TrustAnchors(attestationRoots: [authority.attestationRoot], receiptRoots: [authority.receiptRoot]))
     }
 
-    /// The refusal of an attestation of this device, verified `late` seconds after its creation; nil: accepted.
+    /// The refusal of an attestation of this device, verified `late` seconds after its creation; nil if it is accepted.
     private func attestation(
         _ system: AppleSystem = .iOS("27.0.1"), _ environment: AttestEnvironment = .production,
         late: TimeInterval = 0, options change: (inout AppleAttestationOptions) -> Void = { _ in },

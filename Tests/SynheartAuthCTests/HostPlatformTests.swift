@@ -72,7 +72,8 @@ import Testing
         try await eventually { released.withLock { $0 } == 1 }
     }
 
-    /// Starts a registration whose attestation hangs until the gate opens. The SDK abandons it, and the SDK instance is freed.
+    /// Starts a registration whose attestation hangs until the gate opens. The SDK abandons the attestation, and then the
+    /// SDK instance is freed.
     private static func giveUp(_ released: Locked<Int>, _ gate: DispatchSemaphore) async throws {
         let host = MemoryHost(released: released)
         host.gate.withLock { $0 = gate }
@@ -179,7 +180,7 @@ final class MemoryHost: Sendable {
     /// The challenge in the hardware attestation of each key, by the key's alias.
     let challenges = Locked<[KeyAlias: [UInt8]]>([:])
     let isLocked = Locked(false)
-    /// The answer of `attest`; nil: a proof of the nonce.
+    /// The answer of `attest`; nil means that `attest` answers with a proof of the nonce.
     let evidence = Locked<String?>(nil)
     /// The semaphore that the next `attest` waits for.
     let gate = Locked<DispatchSemaphore?>(nil)
@@ -194,7 +195,7 @@ final class CallbackPlatform: PlatformUnderTest {
     private let locks = NSTemporaryDirectory() + "synheart-auth-tests/\(UUID().uuidString)"
 
     init() {
-        // The host outlives the platform that has its address, because both belong to this object.
+        // `platform` has only the address of `host`, but `host` lives as long as `platform`, because this object owns both.
         platform = HostPlatform(callbacks: Self.callbacks(host))
     }
 

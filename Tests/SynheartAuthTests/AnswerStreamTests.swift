@@ -179,7 +179,7 @@ extension Heavy {
             let stream = buffer.stream.makeAsyncIterator()
             let block = [UInt8](repeating: 7, count: 1024 * 1024)
             for round in 1...3 {
-                // In total, the three rounds append more than the limit.
+                // In total, the three rounds append more than the buffer's limit.
                 for _ in 0..<30 { buffer.append(block) }
                 #expect(flows.withLock { $0.count } == 2 * round - 1)
                 var rest = 30 * block.count

@@ -83,7 +83,7 @@ import Testing
     /// The evidence that a rotation sends with its key.
     enum Evidence: CaseIterable {
         case assertion, newHandle
-        /// A new handle, as in `newHandle`, while the service demands assertions for the SDK's own calls.
+        /// A new App Attest key, as in `newHandle`, while the service demands assertions for the SDK's own calls.
         case newHandleForOwnCalls
     }
 

@@ -3,8 +3,8 @@ import Testing
 
 @testable import SynheartAuth
 
-/// Requests of an identity that are answered after a reset, when the app has another identity. Their answers must not reach the
-/// callers of the new identity, nor ask the app to reset it.
+/// Requests of an identity that are answered after a reset, when the app has another identity. Their answers must not
+/// reach the callers of the new identity, nor ask the app to reset the new identity.
 @Suite struct EarlierIdentityTests {
     private typealias HeldTransport = CallDeadlineTests.HeldTransport
 

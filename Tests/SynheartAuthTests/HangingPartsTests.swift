@@ -76,7 +76,7 @@ struct GatedStorage: RecordStorage {
         #expect(error?.isRetryable == true)
         for _ in 0..<5 { await expectError(.keystoreError) { try await sdk.registerDevice(appID: Phone.app) } }
         #expect(keys.creating.count == 1 && phone.sleeper.retries.isEmpty)
-        // The call may still make the key, so the lock stays held: another process could make a key of the same name.
+        // The call may still make the key, so the lock stays held. Otherwise another process could make a key of the same name meanwhile.
         #expect(try phone.storage.lock(name(), for: "operation") == nil)
         keys.creating.open()
         try await eventually { (try? await sdk.registerDevice(appID: Phone.app)) != nil }

@@ -121,7 +121,7 @@ import Testing
         var record = active()
         (record.state, record.identity) = (.registering, identity)
         #expect(record.isConsistent)
-        // Each member alone, and each pair of members.
+        // Remove each member alone, and each pair of members.
         for (first, one) in removals.enumerated() {
             for other in removals[first...] {
                 var changed = record

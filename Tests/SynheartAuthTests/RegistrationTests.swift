@@ -401,7 +401,7 @@ import Testing
         ] as [@Sendable () async throws -> Void] {
             let error = await expectError(.storageError) { try await call() }
             #expect(error?.recovery == .reset)
-            // The service may have moved: the message names both origins and the remedy.
+            // The service may have moved to a new origin, so the message names both origins and the remedy.
             for part in [FakeService.origin, "https://other.test", "alias"] {
                 #expect(error?.message.contains(part) == true)
             }
@@ -451,7 +451,7 @@ import Testing
         #expect(try await moved.registerDevice(appID: Phone.app).deviceId == id)
         #expect(try await phone.signAndVerify(moved).status == 200)
         #expect(try phone.record().authOrigin == new)
-        // The alias is needed only until the record has been moved.
+        // The app needs the alias (the earlier origin) only until the record names the new origin.
         #expect(try await launch(new).isRegistered(appID: Phone.app))
         await expectError(.storageError) { try await launch(FakeService.origin).isRegistered(appID: Phone.app) }
         #expect(await phone.service.requests.count == sent + 1)

@@ -22,7 +22,7 @@ import Testing
         return (phone, sdk)
     }
 
-    /// A device whose rotation the service committed, but whose answer was lost.
+    /// A device whose rotation was committed by the service, but the rotation's answer was lost.
     private func unanswered() async throws -> (Phone, SynheartAuth) {
         let (phone, sdk) = try await registered()
         for index in 0..<3 { await phone.network.plan(index == 0 ? .answerDropped : .requestDropped, at: index) }

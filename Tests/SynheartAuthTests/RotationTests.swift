@@ -3,7 +3,7 @@ import Testing
 
 @testable import SynheartAuth
 
-/// The rotation flow, and everything that can happen to a sent copy.
+/// The rotation flow, and everything that can happen to a sent copy of the rotation request.
 @Suite struct RotationTests {
     private func pendingRotation(_ phone: Phone) throws -> PendingRotation? {
         if case .rotation(let rotation) = try phone.record().journal { rotation } else { nil }

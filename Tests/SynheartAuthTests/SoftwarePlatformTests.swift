@@ -43,12 +43,12 @@ final class SoftwarePlatform: PlatformUnderTest {
     func failSignatures(_ code: KeyStoreError.Code?) { failing.withLock { $0 = code } }
     func failAttestations(_ codes: [AttestationError.Code]) { provider.fail(codes) }
 
-    /// A record that other users can read is treated as unavailable.
+    /// Makes the records readable by other users. The storage then treats them as unavailable.
     func lockRecords(_ isLocked: Bool) throws {
         for file in try files(directory, ".json") { try setMode(isLocked ? 0o644 : 0o600, file) }
     }
 
-    /// Makes the folder accessible to others, so that writing into it is refused.
+    /// Makes the folder accessible to other users. `FileStorage` refuses to write into such a folder.
     func refuseWrites(_ isRefusing: Bool) throws { try setMode(isRefusing ? 0o755 : 0o700, directory) }
 
     private func setMode(_ mode: Int, _ path: String) throws {
@@ -56,7 +56,7 @@ final class SoftwarePlatform: PlatformUnderTest {
     }
 }
 
-/// Keys in files are never locked or invalidated, so the tests choose the failures.
+/// A key store whose failures the tests choose, because keys in files are never locked or invalidated.
 private struct FailingKeyStore: KeyStore {
     let base: SoftwareKeyStore
     let failing: Locked<KeyStoreError.Code?>

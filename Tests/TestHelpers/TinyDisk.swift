@@ -26,7 +26,7 @@ public final class TinyDisk: Sendable {
         #endif
     }
 
-    /// The path of its root.
+    /// The path of the file system's root.
     public var path: String { folder.path }
 
     /// The path of a file in the file system.

@@ -102,8 +102,8 @@ function read(request, limit) {
 /**
  * Wraps a fetch-style handler, which is called with the request and the result.
  *
- * `target` returns the target as it came over the wire, if the server has it: the URL of a `Request` is normalized. `peer` returns
- * the peer's address, for trusted proxies.
+ * `target` returns the request target as it came over the wire, if the server has it. The default takes the target from
+ * the URL of the `Request`, which is normalized. `peer` returns the peer's address, for trusted proxies.
  */
 export function verified(verifier, handler, { target = targetOf, peer } = {}) {
   return async (request, ...more) => {

@@ -169,7 +169,10 @@ function isAskedAbout(name) {
   return name.startsWith("x-synheart-") ? !isReserved(name) : SINGLE.includes(name) || DICTIONARIES.includes(name);
 }
 
-/** Whether a header would claim an identity. Some frameworks change characters such as `_` and `.` to `-`. */
+/**
+ * Whether a handler could take the header for a verified identity. Every character except letters and digits counts
+ * as `-`, because some frameworks change characters such as `_` and `.` to `-`.
+ */
 export function isReserved(name) {
   name = name.toLowerCase().replaceAll(/[^a-z0-9]/g, "-");
   return name.startsWith("x-synheart-verified-") || name === "x-synheart-identity";
@@ -186,7 +189,7 @@ export function separated(headers) {
 
 function question(method, target, headers, body, [scheme, authority], name) {
   const mark = target.indexOf("?");
-  // Scheme 2 signs the digest of the body: the service needs no more.
+  // Signature scheme 2 signs the digest of the body, so the service does not need the body itself.
   const isTwo = values(headers, "signature-input").length > 0 && values(headers, "x-synheart-sig-version").length === 0;
   return {
     method, scheme, authority, path: mark < 0 ? target : target.slice(0, mark), query: mark < 0 ? null : target.slice(mark + 1),

@@ -57,5 +57,5 @@ dependencies {
     compileOnly(libs.okhttp)
 }
 
-// The tests run in a JVM against stand-ins: scripts/test. They are not Gradle tests.
+// `scripts/test` runs the tests in a JVM, against stand-ins for Android's classes. They are not Gradle tests.
 android.sourceSets.named("test") { kotlin.directories.clear() }

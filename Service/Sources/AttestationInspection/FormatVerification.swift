@@ -43,8 +43,8 @@ extension EvidenceFormat {
         }
     }
 
-    /// The verdict on the receipt in an attestation object, compared with the attestation. The verdict becomes the member
-    /// `receipt` of the attestation's facts. It never causes a refusal of the attestation.
+    /// The verdict on the receipt in an attestation object. The receipt is also compared with the attestation. The
+    /// verdict becomes the member `receipt` of the attestation's facts. It never causes a refusal of the attestation.
     private static func receipt(
         of object: AttestationObject, _ evidence: AppAttestEvidence, _ apple: AppleVerifiers
     ) -> JSONValue {

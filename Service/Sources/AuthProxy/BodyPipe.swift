@@ -11,7 +11,8 @@ final class BodyPipe: AsyncSequence, Sendable {
         case empty
         case full(ByteBuffer, writer: CheckedContinuation<Void, Never>)
         case awaited(reader: CheckedContinuation<ByteBuffer?, any Error>)
-        /// The reader gets neither bytes nor an end: an end would make the body look complete.
+        /// The rest of the body is dropped. The reader gets neither bytes nor the end of the body, because an end would make
+        /// the body look complete.
         case discarding(reader: CheckedContinuation<ByteBuffer?, any Error>?)
         case ended((any Error)?)
         case closed

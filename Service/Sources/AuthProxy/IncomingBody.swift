@@ -31,7 +31,7 @@ struct IncomingBody {
     ) throws(Declined) {
         self.limits = limits
         self.connection = connection
-        // A request without a length has no body (RFC 9112 section 6.3).
+        // A request with neither `Content-Length` nor `Transfer-Encoding` has no body (RFC 9112 section 6.3).
         isPresent = request.headers.contains(.contentLength) || request.headers.contains(.transferEncoding)
         length = request.headers[.contentLength].flatMap { Int($0) }
         awaitsContinue = request.headers.contains(.expect)

@@ -12,7 +12,8 @@ struct ProxyMetrics: Sendable {
         /// The auth service, or a rule of the protocol, refused the request. If the proxy adds upstream headers, it also refuses
         /// requests that only observe mode lets pass.
         case refused
-        /// There was no verdict.
+        /// There was no verdict, for example because the auth service could not be reached, or because the proxy had no
+        /// memory left for the body.
         case unavailable
         /// The proxy cannot forward the request because of its target, method, size, an upgrade or another header.
         case unsupported

@@ -169,7 +169,7 @@ struct ProxyResponder: Sendable {
 /// The error for a request that does not reach the backend, or gets no answer from it.
 struct Declined: Error {
     let outcome: ProxyMetrics.Outcome
-    /// The reason for the log.
+    /// Why the request was declined. The reason is only logged.
     let reason: String?
     private let answer: @Sendable (_ requestID: String) -> RefusalAnswer
 

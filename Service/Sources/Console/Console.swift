@@ -30,7 +30,7 @@ package struct Console: OperationsPages {
                 nil, at: service.now, logged: Refusal(.forbidden, "the form came from another origin"))
         }
         if path == SignIn.path { return await signIn(request, service) }
-        // The person decides on the sign-in page whether to follow a link from elsewhere.
+        // If a page of another origin linked here, the person decides on the sign-in page whether to follow the link.
         if request.isReadFromElsewhere { return SignIn.redirect(from: request) }
         var person: Visit?
         do {

@@ -41,8 +41,8 @@ final class PageQueue: Sendable {
     /// The number of pages that wait.
     var waiting: Int { state.withLock { $0.waiting.count } }
 
-    /// The name under which a request takes a place. Checks of a draft have their own name, so they take no places of the same
-    /// person's pages and forms. The name is unique, because an id of a credential has no space.
+    /// The name under which the pages and forms of a request are counted. Checks of a draft are counted under a name of their own, so
+    /// they do not use up the same person's limits. The name is unique, because an id of a credential has no space.
     static func place(of credentialID: String, isCheck: Bool) -> String {
         isCheck ? "check of \(credentialID)" : credentialID
     }
@@ -68,7 +68,7 @@ final class PageQueue: Sendable {
     /// pages. If this returns true, the caller must call `leave`.
     ///
     /// - Parameters:
-    ///   - credentialID: the name of the place, as returned by `place(of:isCheck:)`.
+    ///   - credentialID: the name under which the page is counted, as returned by `place(of:isCheck:)`.
     ///   - waits: whether to wait for a place. If false, this returns false unless a place is free now.
     func enter(_ credentialID: String, waits: Bool = true) async -> Bool {
         await withCheckedContinuation { continuation in

@@ -197,7 +197,8 @@ public final class PostgreSQLStores: Sendable {
 
     /// Refuses later sealed writes unless the database lists this key as a service key.
     ///
-    /// For a node: another node or a command may complete a rotation to a key that this node does not have.
+    /// For a node: another node or a command may complete a rotation to a key that this node does not have. Values that
+    /// the node then sealed with the old key could not be opened later.
     public func allowSealing(whileListing key: ServiceKeyCheck) { database.allowSealing(whileListing: key) }
 
     /// Closes the connections. Running calls are answered. Waiting and later ones are refused.

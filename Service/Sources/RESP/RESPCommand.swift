@@ -79,7 +79,7 @@ public struct RESPCommand: Sendable, Hashable {
         buffer.writeInteger(0x0D0A as UInt16)
     }
 
-    /// Passes the digits without a string, because commands are built for every request.
+    /// Passes the decimal digits of the number to `body` without creating a string, because commands are built for every request.
     private func withDigits(of number: Int64, _ body: (UnsafeRawBufferPointer) -> Void) {
         withUnsafeTemporaryAllocation(byteCount: 20, alignment: 1) { digits in
             var (rest, start) = (number.magnitude, digits.count)

@@ -9,7 +9,8 @@ extension RedisStores {
         public var trouble: StoreError?
         /// The share of the partitions that cannot be used, from 0 to 1.
         public var unusable: Double = 0
-        /// The seconds until a request dated now can be judged in every usable partition; nil: it can be judged now.
+        /// After a loss of claims: the seconds until requests that are dated now are no longer refused in any usable partition; nil: they
+        /// are not refused.
         public var historyLost: Int64?
         /// Two bytes for each server. A device id or a challenge that begins with them belongs to a usable partition of this server,
         /// so a readiness check can reach each server.

@@ -22,7 +22,7 @@ public struct VerificationMiddleware<Context: VerificationRequestContext>: Route
     ) async throws -> Response {
         var head = request.head
         head.headerFields.removeIdentityHeaders()
-        // Do not ask again: a second question about the same request would be a replay.
+        // Do not verify the request again. The auth service would refuse the second verification of the same request as a replay.
         guard context.verification == nil else {
             return try await next(Request(head: head, body: request.body), context)
         }
@@ -52,7 +52,7 @@ extension Response {
     /// A refusal as the answer to a request.
     fileprivate init(_ refusal: RefusalAnswer, to request: Request) {
         let head = refusal.head
-        // The answer to HEAD has the length of the body that it leaves out.
+        // The headers of a response to HEAD describe the body that the response omits, including its length.
         let body = request.method == .head ? ResponseBody() : ResponseBody(byteBuffer: ByteBuffer(bytes: refusal.body))
         self.init(status: head.status, headers: head.headerFields, body: body)
     }

@@ -104,7 +104,7 @@ public final class SQLiteStores: Sendable {
     /// Whether there is a database at a path: a file that is not empty.
     public static func hasDatabase(at path: String) -> Bool { DatabasePath.hasContent(path) }
 
-    /// Throws if the database at a path was lost: it is missing, but a service uses it or its claims are still there.
+    /// Throws if the database at a path was lost: it is missing, but a service uses it or its claim journal still exists.
     ///
     /// A service on a new database would know no device, and phones whose device is unknown give up their identity.
     ///

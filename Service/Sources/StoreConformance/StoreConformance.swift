@@ -10,7 +10,7 @@ public import AuthService
 /// }
 /// ```
 public enum StoreConformance {
-    /// The protocol of one store, or two protocols of the same data.
+    /// What a set of checks tests: one store protocol, or two protocols for the same data.
     public enum Store: String, Sendable, Hashable, CaseIterable {
         /// `ChallengeStore`.
         case challenges
@@ -95,21 +95,22 @@ public struct StoresUnderTest: Sendable {
     public var credentials: any CredentialStore
     /// The keys that sign device tokens.
     public var signingKeys: any SigningKeyStore
-    /// Proofs that wait for their provider. Their devices need not be in `devices`.
+    /// Proofs that their provider, such as Google, has not checked yet. The devices of these proofs need not be in
+    /// `devices`.
     public var pendingProofs: any PendingProofStore
     /// Recorded refusals.
     public var recordings: any RecordingStore
     /// Counts of verdicts.
     public var history: any VerdictHistoryStore
-    /// The check values of the service key, and the sealed rows of the other stores.
+    /// Keeps the values by which a service key is recognized, and reads and replaces the rows of the other stores that are sealed with it.
     public var serviceKeys: any ServiceKeyStore
-    /// The archives of the audit log. Nil: their checks are skipped.
+    /// The archives of the audit log. If nil, the checks of the archives are skipped.
     public var auditArchives: (any AuditArchiveStore)?
-    /// The store that forgets ended devices of `devices`. Nil: its checks are skipped.
+    /// The store that forgets ended devices of `devices`. If nil, the checks of this store are skipped.
     public var endedDevices: (any EndedDeviceStore)?
-    /// Webhooks. Nil: their checks are skipped.
+    /// Webhooks. If nil, the checks of webhooks are skipped.
     public var webhooks: (any WebhookStore)?
-    /// The version of the service that started last. Nil: its checks are skipped.
+    /// The version of the service that started last. If nil, the checks of this store are skipped.
     public var versions: (any VersionStore)?
     /// The current time by the stores' own clock.
     public var now: UnixTime

@@ -106,7 +106,7 @@ extension Verdict {
     }
 }
 
-/// Nothing was verified: an option is invalid, or the line has no object.
+/// The error if nothing was verified, because an option is invalid or the input line has no object.
 package struct NothingVerified: Error {
     /// The verdict that a batch writes for this error.
     package let verdict: Verdict
@@ -123,7 +123,7 @@ package struct NothingVerified: Error {
         }
     }
 
-    /// A verdict on a line without its object.
+    /// The error for an input line without its object.
     static func missing(_ member: String, code: String? = "OBJECT_MISSING", _ detail: String = "not given") -> Self {
         Self(
             verdict: Verdict(

@@ -85,7 +85,7 @@ extension VerificationOptions {
     }
 }
 
-/// Verifiers whose anchors are parsed once. Each line sets its policy on a copy.
+/// Verifiers whose trust anchors are parsed once. For each input line, the caller sets the policy on a copy.
 package struct AppleVerifiers: Sendable {
     let attestations: AttestationVerifier
     /// Judges receipts under the default policy.

@@ -179,7 +179,8 @@ import Verification
         options.policy = ["categories": [4]]
         let line = Self.first("attestation") { $0["extensions"]?.object?["apple_bundle_version_01"] == "1" }
         #expect(try verdict(line, options: options)["code"] == "CATEGORY_NOT_ALLOWED")
-        // A policy without a kind applies to lines of every kind. An App Attest line does not know this member of another kind.
+        // A policy without a kind applies to lines of every kind. App Attest policies have no member
+        // `minimum_security_level`, so this policy is unreadable for an App Attest line.
         options.policy = ["minimum_security_level": "StrongBox"]
         #expect(try verdict(line, options: options)["code"] == "POLICY_UNREADABLE")
         options.policy = ["key_attestation": ["minimum_security_level": "StrongBox"]]

@@ -171,7 +171,8 @@ import Testing
         await world.stores.fail(.append)
         await #expect(throws: StoreError.self) { try await world.service.trust(fewer) }
         await world.stores.recover()
-        // A root in both sets stays trusted. The new root is trusted only after the audit log has its event.
+        // A root that is in the old and in the new set stays trusted. A root that only the new set has is trusted only after
+        // the audit log has the event of the change.
         #expect(world.service.roots.added.map(\.use) == [.appleReceipts])
         #expect(try await refusal { try await Self.iPhone(world) }?.untrustedRoot != nil)
 

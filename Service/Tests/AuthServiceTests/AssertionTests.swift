@@ -434,7 +434,7 @@ struct AssertionTests {
             let forged = try world.asserting(try world.world.signed(device), &attestKey, moving: Self.map)
             try await expect(.invalidAssertion) { try await world.world.verify(forged) }
         }
-        // The maps of iOS 27 are not accepted either, because the key was attested before the update.
+        // After an update to iOS 27, assertions carry a map of extensions. It is refused, because the key's attestation had none.
         world.system = .iOS("27.0.1")
         let updated = try world.asserting(try world.world.signed(device), &attestKey)
         try await expect(.invalidAssertion) { try await world.world.verify(updated) }

@@ -65,7 +65,7 @@ import Testing
         for head in [nil, early, middle, try await service.auditTrail.head()] {
             #expect(try await service.auditTrail.verify(against: head) == .intact)
         }
-        // `middle` is a head that the service may have logged before its event was archived.
+        // `middle` is an audit head whose event is archived now. The service may have logged the head before that.
         #expect(try await service.auditTrail.compare(middle) == .intact)
         #expect(try await !archiver.archiveNext())
     }

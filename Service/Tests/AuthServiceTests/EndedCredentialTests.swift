@@ -4,7 +4,7 @@ import Testing
 
 @testable import AuthService
 
-/// An ended credential stays in the list for a while, and is then removed.
+/// An expired or revoked credential stays in the list for a while, and is then removed.
 @Suite struct `Ended credentials` {
     private let clock = TestClock(at: World.start)
     private let stores: MemoryStores

@@ -82,7 +82,7 @@ struct FairLimitTests {
         for _ in 0..<3 { try await expect(.notRegistered) { try await world.status(stranger(world)) } }
         await world.service.updateKnownDevices()
         try await expect(.rateLimited) { try await world.status(stranger(world)) }
-        // The node has not read the log for 6 s. Its known ids are out of date, so it refuses no id.
+        // The node has not read the audit log for 6 s. Its known ids are out of date, so it refuses no id.
         world.clock.advance(6)
         try await expect(.notRegistered) { try await world.status(stranger(world)) }
     }

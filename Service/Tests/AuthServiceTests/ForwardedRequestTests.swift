@@ -150,7 +150,7 @@ import Testing
                 ("X-Original-Content-Length", length), ("X-Original-Transfer-Encoding", coding),
                 (HeaderName.contentDigest, digest.field),
             ])
-        // The received body is ignored, because such a gateway forwards no bodies.
+        // The received body is ignored, because a gateway with `--body headers` or `--body digest` forwards no bodies.
         for received in [[], [1, 2, 3]] as [[UInt8]] {
             let headers = Result { try question(lines, .headers, received: received).body }
             #expect((try? headers.get()) == (isEmpty ? .bytes([]) : nil))

@@ -81,7 +81,7 @@ struct HistoryTests {
 
     // MARK: Writing
 
-    /// Adds batches, and then reports a failure.
+    /// A store that adds each batch, but then reports a failure, as if its answer was lost.
     private struct Forgetful: VerdictHistoryStore {
         let memory: MemoryStores
 

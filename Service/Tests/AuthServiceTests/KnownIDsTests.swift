@@ -17,7 +17,7 @@ struct KnownIDsTests {
         let members = ids(KnownIDs.smallest * 3 + 1000, seed: 1)
         for id in members { known.insert(id) }
         #expect(members.allSatisfy(known.contains))
-        // A full layer wrongly contains 0.3 % of all other ids. Three layers are in use.
+        // Each of the filter's three layers, when it is full, wrongly contains 0.3 % of all other ids.
         #expect(ids(50_000, seed: 2).count(where: known.contains) < 1000)
     }
 

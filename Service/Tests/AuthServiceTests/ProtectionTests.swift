@@ -80,7 +80,8 @@ struct ProtectionTests {
             try await world.status(device)
         }
         for _ in 0..<2 { try await expect(.invalidSignature) { try await world.verify(stranger) } }
-        // Through `/verify`, each device has its own count. On our own routes, a device has another count at each address.
+        // For requests through `/verify`, re-reads are counted for each device. For requests on our own routes, they are
+        // counted separately, for each device at each address.
         try await expect(.rateLimited) { try await world.verify(stranger) }
         try await world.verify(device)
         stranger = other

@@ -126,8 +126,8 @@ struct ProviderOutageTests {
         #expect(try await world.row(device).status == .pending)
         world.clock.advance(-3 * 86_400)
         await world.service.settlePendingProofs()
-        // The clock was right in that round, so the proof was not in its last hour. The service set its count of rounds in
-        // the last hour back to 0.
+        // The clock was right in the last round, so the proof was not in its last hour. The service set its count of rounds
+        // in the last hour back to 0.
         world.clock.advance(3 * 86_400)
         for _ in 0..<Self.lastRounds { await world.service.settlePendingProofs() }
         #expect(try await world.row(device).status == .pending)

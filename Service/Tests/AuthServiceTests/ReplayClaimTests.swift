@@ -3,8 +3,8 @@ import AuthService
 import Testing
 
 @Suite struct ReplayClaimTests {
-    /// A journal outlives an upgrade of the service: earlier claims must be found after the upgrade. The expected values were
-    /// computed with another implementation of SHA-256, over the 16 bytes of the device id, one byte for the kind, and the value.
+    /// The journal of replay claims outlives an upgrade of the service: earlier claims must be found after the upgrade. The expected values
+    /// were computed with another implementation of SHA-256, over the 16 bytes of the device id, one byte for the kind, and the value.
     @Test func `claims from before an upgrade are found after it`() throws {
         let device = try DeviceID("123e4567-e89b-42d3-a456-426614174000")
         let nonce = try RequestNonce("00112233-4455-4677-8899-AABBCCDDEEFF")

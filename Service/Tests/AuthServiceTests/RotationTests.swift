@@ -579,7 +579,7 @@ struct RotationTests {
         try await world.change(["keys": ["compromise": Self.compromise(before: now, by: now + 100)]])
         let after = try await world.rotated(device)
         try await expect(.invalidSignature) { try await world.verify(device) }
-        // The new key was created after the compromise, so a rotation of it has an overlap.
+        // The new key was created after the compromise. So after the next rotation, it is still valid during the overlap.
         _ = try await world.rotated(after)
         try await world.verify(after)
     }

@@ -223,7 +223,7 @@ struct SchemeOneTests {
         for path in ["/v1/x", "/ingestion/v1/x", "/Ingest/v1/x"] {
             try await expect(.invalidRequest) { try await world.verify(device, RequestDraft().with { $0.path = path }) }
         }
-        // The prefix applies only to other services: the auth service's own routes have none.
+        // `path_prefix_strip` applies only to other services: the paths of the auth service's own routes have no prefix.
         try await world.status(device)
     }
 
@@ -250,7 +250,8 @@ struct SchemeOneTests {
         for _ in 0..<3 { try await expect(.invalidSignature) { try await world.status(stranger) } }
         let refusal = try await expect(.rateLimited) { try await world.status(device) }
         #expect(refusal?.retryAfter == 1)
-        // `/verify` knows only the address of the backend that asks, so this limit does not apply to the device's request.
+        // `/verify` knows only the address of the backend that asks. So the limit of failed signatures at an address does not
+        // apply to the device's request.
         try await world.verify(device)
         world.clock.advance(1)
         try await world.status(device)
@@ -306,7 +307,8 @@ struct SchemeOneTests {
         let device = try await world.device()
         let draft = RequestDraft().with { $0.nonce = RequestNonce(from: SystemRandom()) }
         try await world.verify(try world.signed(device, draft))
-        // The older request has a used nonce. Its claims would have expired two minutes before those of the other requests.
+        // The older request has a used nonce, so it is refused and makes no claims. If it made any, they would expire two minutes before
+        // the others, and the last request would be told to wait for a shorter time.
         let older = try world.signed(device, draft.with { $0.ahead = -120 })
         try await expect(.nonceReplay) { try await world.verify(older) }
         try await world.verify(device)

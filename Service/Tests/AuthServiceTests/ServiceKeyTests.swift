@@ -352,7 +352,7 @@ struct ServiceKeyTests {
         _ = try await rules(third, new).rotate(actor: "test", lock: FreeLock())
         for head in [first, second] { #expect(try await trail(third).verify(against: head) == .intact) }
         #expect(try await trail(third).verify(against: foreign) == .headOfOtherKey)
-        // An attacker who can write the log, but lacks the service key, cannot make heads of another key valid.
+        // An attacker who can write the log, but lacks the service key, cannot make audit heads valid that another key signed.
         let forged = try AuditTrail.succession(
             of: try #require(ServiceKey([[UInt8](repeating: 8, count: 32), [UInt8](repeating: 9, count: 32)])))
         try await world.stores.append(

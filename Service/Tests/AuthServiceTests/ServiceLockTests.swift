@@ -18,7 +18,7 @@ struct TakenLock: ServiceLock {
     func withoutService(_ change: () async throws -> Void) async throws -> Bool { false }
 }
 
-/// A command holds the service's lock while it changes the check values.
+/// A command holds the service's lock while it changes the check values, which identify the database's service keys.
 ///
 /// Otherwise, a service that starts meanwhile would continue with a key that is soon removed.
 @Suite struct `The service's lock` {

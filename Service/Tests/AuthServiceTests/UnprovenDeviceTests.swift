@@ -186,7 +186,7 @@ struct UnprovenDeviceTests {
         try await expect(.conflict) {
             try await operators.approve(device.id, of: device.appID, allowsUnproven: true, actor: "test")
         }
-        // A rotation keeps the label.
+        // A rotation keeps the label `unproven`.
         let after = try await world.rotated(device)
         #expect(try await world.row(after).assurance.labels == ["unproven"])
     }

@@ -85,7 +85,7 @@ import Testing
         #expect(kept.count == WebhookDelivery.kept && kept.allSatisfy { $0.status == 503 })
         #expect(kept.first?.at == World.start + (rounds - 1) * 900)
         #expect(kept.map(\.at) == kept.map(\.at).sorted(by: >))
-        // A round tries some devices, those with the fewest attempts first.
+        // Each delivery round tries only some of the devices, those with the fewest attempts first.
         let last = Dictionary(grouping: kept, by: \.sequence).compactMap { $0.value.map(\.attempt).max() }
         #expect(last.count == 12 && last.allSatisfy { (rounds / 2..<rounds).contains($0) }, "\(last)")
     }

@@ -20,7 +20,7 @@ import Testing
         }
     }
 
-    /// Without the handler that the strict configuration adds, such an answer would end the process.
+    /// Without the handler that the strict configuration adds, an answer with a status below 100 would end the process.
     @Test(.timeLimit(.minutes(5)), arguments: ["000", "042", "099", "100", "199"])
     func `an answer without a final status is an error`(status: String) async throws {
         let server = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)

@@ -52,7 +52,8 @@ import Testing
         return fields
     }
 
-    /// The table row of a member, with its original value, the two changed ones and the draft's; nil if the page has no such row.
+    /// The table row of a member: its original value, its value in each of the two changes, and its value in the draft.
+    /// Nil if the page has no such row.
     private static func row(_ name: String, _ page: String) -> String? {
         page.components(after: "<th scope=\"row\"><code>\(name)</code></th>").map { rest in
             String(rest.firstRange(of: "</tr>").map { rest[..<$0.lowerBound] } ?? rest)

@@ -173,13 +173,13 @@ import Testing
         let path = "/console/access/credentials/create"
         let token = try await browser.token(at: path)
         let fields = [("name", "Ada"), ("role", "viewer"), ("app", ""), ("days", "7"), ("token", token)]
-        // A preview does not use up the token's number.
+        // A preview does not use up the number in the form's token. Each number allows one change.
         #expect(await browser.post(path, fields + [("preview", "yes")]).status == 200)
         #expect(await browser.post(path, fields).text.contains("sya_"))
         let again = await browser.post(path, fields)
         #expect(again.status == 409 && again.text.contains("This change was made already"))
         #expect(try await desk.service.credentials.list().count { $0.name == "Ada" } == 1)
-        // The token of another page has another number.
+        // Loading the page again gives a token with another number.
         let other = try await browser.token(at: path)
         #expect(other != token)
         #expect(await browser.post(path, fields.dropLast() + [("token", other)]).status == 200)
@@ -233,7 +233,8 @@ import Testing
             #expect(!sessions.take(String(number), of: first, in: id))
             if number < 63 { sessions.renewToken(in: id) }
         }
-        // The 64th change is refused, so the service gives its number back. Only 63 numbers are used, so the token stays valid.
+        // The 64th change is refused, so the session makes its number usable again. Then only 63 numbers are used, and the
+        // token stays valid.
         sessions.giveBack("63", in: id)
         sessions.renewToken(in: id)
         #expect(sessions.take("63", of: first, in: id))

@@ -14,7 +14,8 @@ import Testing
     private var backup: String { folder.path("backup") }
     private var restored: String { folder.path("restored.sqlite") }
 
-    /// `DevelopmentDevice.app` with a short future window, so that the loss of history ends soon.
+    /// `DevelopmentDevice.app` with a short future window. With it, the loss of history, for which the restored service
+    /// refuses requests, ends soon.
     private static let app = DevelopmentDevice.app.replacing(
         #""build_channel""#,
         with: #""signature":{"future_window_seconds":5,"past_window_seconds":600},"build_channel""#)

@@ -116,7 +116,7 @@ import Testing
         #expect(wrong.messages("reach").contains("\(other.publicURL) a service with other stores"))
         let operations = try await doctor(["--public-origin", service.operationsURL])
         #expect(operations.messages("reach").contains("no service of this kind"))
-        // No process listens there.
+        // No process listens on port 9.
         #expect(try await doctor(["--public-origin", "http://127.0.0.1:9"]).state("reach") == "warn")
         #expect(service.stop() == 0 && other.stop() == 0)
     }

@@ -58,8 +58,8 @@ import Testing
             }
             for try await killed in group where killed { kills += 1 }
         }
-        // Runs differ in their number of crash points, because a call may be retried on a busy machine. So a run may end before its
-        // sampled point, without a kill.
+        // Runs differ in their number of crash points (the calls at which a test can kill the process), because a call may be
+        // retried on a busy machine. So a run may end before its sampled point, without a kill.
         #expect(kills > sampled.count * 9 / 10, "\(operation): \(kills) of \(sampled.count)")
     }
 }
@@ -150,7 +150,7 @@ private struct World: Sendable {
             of: Binary.crashingDevice)
     }
 
-    /// The number of crash points of an operation.
+    /// The number of crash points of an operation: the calls at which a test can kill the process.
     func points(of operation: KilledDevice.Operation) async throws -> Int {
         let result = try await device(operation.rawValue, newApp())
         return try #require(points(result), "\(result.errors)")
@@ -160,7 +160,8 @@ private struct World: Sendable {
         (try? JSONValue(parsing: result.output).object?["points"]?.integer).map { Int($0) }
     }
 
-    /// Kills an operation at a crash point, and checks the next launch. Returns false if the operation ended before that point.
+    /// Kills an operation at a crash point (the number of a call at which the process dies), and checks the next launch.
+    /// Returns false if the operation ended before that point.
     func killAndRecover(_ operation: KilledDevice.Operation, at point: Int) async throws -> Bool {
         let app = try await newApp()
         let result = try await device(operation.rawValue, app, dyingAt: point)

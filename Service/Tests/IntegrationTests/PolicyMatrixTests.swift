@@ -343,7 +343,7 @@ private final class Life: Sendable {
         #expect(answer == status, "\(app): \(method) \(path)")
     }
 
-    /// Runs each operation once, and a request to another service again after the rotations.
+    /// Runs each operation once. After the rotations, sends one more request to another service.
     func useEverything(apiStatus: Int = 200) async throws {
         try await perform("status") { _ = try await status() }
         try await perform("GET") { try await expect(apiStatus, "GET", "/v1/pay/1") }

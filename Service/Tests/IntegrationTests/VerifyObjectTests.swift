@@ -23,7 +23,7 @@ import Testing
         try write("client-data", try Self.bytes(assertion, "client_data"))
     }
 
-    /// The line with this name in a collection of real objects.
+    /// The test vector with this name, from a file of real objects. Each line of the file is one vector.
     private static func vector(
         _ name: String, of file: String = "AppAttestTests/Vectors/vectors.jsonl"
     ) throws -> JSONObject {
@@ -86,7 +86,7 @@ import Testing
         let (x, y) = (key.rawRepresentation.prefix(32), key.rawRepresentation.suffix(32))
         let jwk = #"{"crv":"P-256","kty":"EC","x":"\#(Base64.url.encode(x))","y":"\#(Base64.url.encode(y))"}"#
         #expect(printed["thumbprint"]?.string == Base64.url.encode(SHA256.hash(data: Data(jwk.utf8))))
-        // Without `--json`, the same values are after the checks.
+        // Without `--json`, the output shows the checks first, and then the same values.
         let lines = try await verifyAttestation().output
         #expect(
             lines.hasSuffix(

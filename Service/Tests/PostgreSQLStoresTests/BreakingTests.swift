@@ -90,7 +90,8 @@ extension AgainstPostgreSQL {
                     }
                 }
             }
-            // If deadlines began only with a free connection, three rounds of four calls would take three times as long.
+            // If a call's deadline began only when the call gets a connection, the twelve calls on four connections would take
+            // three times as long.
             #expect(began.duration(to: .now) < .seconds(3))
             try server.resume()
             #expect(
@@ -202,7 +203,7 @@ extension AgainstPostgreSQL {
             #expect(try await stores.devices.device(device.deviceID, of: device.appID) == device)
             try await stores.add(try sampleDevice())
             #expect(try await stores.audit.firstBrokenLink() == nil)
-            // A request that is dated after the loss is accepted.
+            // A request that is dated after the loss of claims is accepted.
             let later = SystemClock().now + 200
             let fresh = try await stores.replay.claim(
                 [sampleClaim(device)], of: device.deviceID, timestamp: later, expiresAt: later + 660, now: later,
@@ -290,7 +291,8 @@ extension AgainstPostgreSQL {
 
         @Test func `a commit that stopped waiting for a replica throws, whoever cancelled it`() async throws {
             let (primary, replica) = try synchronous()
-            // Unless a session overrides this setting of the role, it hides the server's warning.
+            // This setting of the role hides the server's warning that a commit stopped waiting for its replica. The store's
+            // sessions must override the setting.
             try primary.sql("ALTER ROLE auth SET client_min_messages = error")
             let stores = try await open(primary.url())
             let device = try sampleDevice()
@@ -315,8 +317,8 @@ extension AgainstPostgreSQL {
             let server = try started()
             let url = try server.database()
             let stores = try await open(url, clock: SystemClock())
-            // Stops the node's background readings, so that the dump contains the last reading. A reading after the dump would
-            // show at once that the database went back to an earlier state.
+            // Stops the node's background readings of the row that names the store of the claims, so that the dump contains the
+            // last reading. A reading after the dump would show at once that the database went back to an earlier state.
             (stores.keeper as? KeeperWatch)?.finish()
             let now = SystemClock().now
             let device = try sampleDevice()

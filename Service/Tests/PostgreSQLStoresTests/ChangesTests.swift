@@ -57,7 +57,7 @@ extension AgainstPostgreSQL {
                 try #require(try await pair.one.devices.device(pair.device.deviceID, of: pair.device.appID))
             }
             #expect(try await mayHaveRotated(try read()) == false)
-            // A raised fact, such as the scheme, does not change the device's version.
+            // Raising a fact about the device, such as its highest signature scheme, does not change the device's version.
             #expect(try await pair.one.devices.raise(.scheme(.two), of: pair.device.deviceID, app: pair.device.appID))
             #expect(try await mayHaveRotated(pair.device) == false)
             let key = DevicePublicKey(P256.Signing.PrivateKey().publicKey)

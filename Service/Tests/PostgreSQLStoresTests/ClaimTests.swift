@@ -60,7 +60,7 @@ extension AgainstPostgreSQL {
             try await stores.sweeper?.sweep()
             #expect(try server.sql("SELECT count(*) FROM claims", in: url) == "1")
             #expect(try await claim([live], on: stores) == .taken(live))
-            // A clock that steps back does not free the purged claim.
+            // If a node's clock steps back, the purged claim cannot be made again.
             #expect(try await claim([old], on: stores, at: now - 3000) == .expired)
             await stores.close()
         }
@@ -116,8 +116,8 @@ extension AgainstPostgreSQL {
             #expect(try await claim([sampleClaim(device)], on: stores, at: now - 100) == .claimed)
             let marked = "UPDATE claim_history SET identity = 'another server', clock = \(now.seconds)"
             try server.sql(marked, in: url)
-            // The first call finds the loss, at `now + 1000`. So its date is refused until 30 s (clock tolerance) and the window (60 s)
-            // have passed.
+            // The first call, at `now + 1000`, finds that claims were lost. So requests of this date are refused until 30 s
+            // (clock tolerance) and the window (60 s) have passed.
             #expect(try await claim([sampleClaim(device)], on: stores, at: now + 1000) == .historyLost(retryAfter: 91))
             // The dates around `now` and around `now + 1000` are refused, each up to a time that depends on the window.
             for (date, window, seconds) in [
@@ -127,8 +127,8 @@ extension AgainstPostgreSQL {
                     [sampleClaim(device)], on: stores, at: now + date, futureWindow: window)
                 #expect(outcome == .historyLost(retryAfter: seconds), "dated \(date) with a window of \(window)")
             }
-            // Claims of these dates had expired at the loss. They are lost too. If the clock steps back, their requests must be
-            // refused.
+            // When the claims were lost, the claims of these dates had already expired. They are lost too: if the clock steps
+            // back, their requests must be refused.
             for (date, window) in [(-691, 60), (91, 60), (309, 60), (36, 0)] as [(Int64, Int64)] {
                 let outcome = try await claim(
                     [sampleClaim(device)], on: stores, at: now + date, futureWindow: window)
@@ -537,12 +537,12 @@ extension AgainstPostgreSQL {
                 try server.sql("ALTER DATABASE \(name) ALLOW_CONNECTIONS true")
             }
             try rename((name, "before_\(name)"), ("copy_\(name)", name))
-            // The node now uses the copy, where a claim finds the loss of history.
+            // The node now uses the copy of the database, where a claim finds that the history of claims was lost.
             try await untilTrue {
                 let outcome = try? await claim([sampleClaim(device)], on: stores, at: SystemClock().now)
                 return outcome.map(isLost) ?? false
             }
-            // Waits until the node has renewed the lease in the copy. The original lacks this renewal.
+            // Waits until the node has renewed its lease in the copy of the database. The original database lacks this renewal.
             let renewed = try server.sql("SELECT renewed_at FROM claim_keeper", in: url)
             try await untilTrue {
                 try server.sql("SELECT renewed_at > \(renewed) + 7 FROM claim_keeper", in: url) == "t"

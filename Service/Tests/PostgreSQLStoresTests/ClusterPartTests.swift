@@ -38,8 +38,8 @@ extension AgainstPostgreSQL {
             return try await keeper.unclaimedEnd(of: try keeper.current())
         }
 
-        /// Reads the id as a node of the previous version does. Such a node may make claims with a reading of PostgreSQL's clock
-        /// that it took after it asked which servers are masters.
+        /// Reads the id of the claims' history as a node of the previous version does. Such a node may make claims with a
+        /// reading of PostgreSQL's clock that it took after it asked which Redis servers are masters.
         private func readAsUnbound(_ place: String = "'\(redis)'") throws {
             try server.sql("SELECT read_claim_keeper(\(place), \(Self.clock), 30)", in: url)
         }
@@ -73,7 +73,7 @@ extension AgainstPostgreSQL {
         {
             let stores = try await node()
             #expect(try await end(stores) != nil)
-            // Nodes that only read the id, or are configured for another store, make no claims.
+            // Nodes that only read the id of the claims' history, or are configured for another store, make no claims.
             try readAsUnbound("NULL")
             try readAsUnbound("'postgresql'")
             #expect(try await end(stores) != nil)
@@ -89,7 +89,7 @@ extension AgainstPostgreSQL {
         }
 
         @Test(arguments: [
-            // A node of a version without second claims read the id.
+            // A node of a version without second claims (claims in PostgreSQL in addition to Redis) read the id of the claims' history.
             "SELECT read_claim_keeper('\(redis)')",
             // The server was started, perhaps on a snapshot.
             "UPDATE claim_keeper SET server_start = server_start - interval '1 s'",
@@ -112,8 +112,8 @@ extension AgainstPostgreSQL {
                 try server.sql("SELECT read_claim_keeper('\(Self.redis)', \(Self.clock) + \(ahead), 30)", in: url)
                 #expect(try await end(stores) != nil)
             }
-            // A node compares the clocks up to 5 s (a lease) after it sent its reading, and tolerates 30 s. So a call is recorded
-            // even if its reading is 34 s old.
+            // A node compares its clock with PostgreSQL's when the answer arrives, and uses the answer for up to 5 s (a lease) after it
+            // asked. It tolerates a difference of 30 s. So PostgreSQL records a call even if the node's clock was 34 s behind.
             try server.sql("SELECT read_claim_keeper('\(Self.redis)', \(Self.clock) - 34, 30)", in: url)
             #expect(try await end(stores) == nil)
             await stores.close()
@@ -122,7 +122,7 @@ extension AgainstPostgreSQL {
         @Test func `after a node called settle, no id has an unclaimed end for a while`() async throws {
             let stores = try await node()
             let rest = "SELECT settles_at - \(Self.clock) FROM claim_keeper"
-            // A node with a wrong clock records nothing.
+            // If the calling node's clock is wrong, PostgreSQL records nothing, and returns the difference.
             for ahead in [-40, 40] {
                 let answer = try server.sql("SELECT settle_claim_keeper(\(Self.clock) + \(ahead), 30)", in: url)
                 #expect(abs((Int(answer) ?? 0) - ahead) <= 1)

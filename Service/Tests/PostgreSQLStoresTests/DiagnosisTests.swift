@@ -19,7 +19,7 @@ extension AgainstPostgreSQL {
             return findings.filter { $0.level != .good }.reduce(into: [:]) { $0[$1.check] = $1.level }
         }
 
-        /// An ordinary user that owns its database and has no other rights. Returns the URL of the database.
+        /// Creates an ordinary user that owns its database and has no other rights. Returns the URL of the database.
         private func ordinaryUser() async throws -> String {
             let server = try await PostgreSQLServer.shared()
             let url = try server.database()
@@ -56,7 +56,8 @@ extension AgainstPostgreSQL {
             try await PostgreSQLStores.migrate(url)
             #expect(await level(here) == .good)
             let node = try await open(url, options: options(here), clock: SystemClock())
-            // The node named the keeper when it opened its stores. In the background, it renews the keeper's lease.
+            // The node named the keeper (the store of the claims) when it opened its stores. In the background, the node renews
+            // the keeper's lease.
             #expect(await level(here) == .good)
             #expect(await level(there) == .failure)
             await node.close()

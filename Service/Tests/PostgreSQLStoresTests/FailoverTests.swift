@@ -68,8 +68,8 @@ extension AgainstPostgreSQL {
             try await eventually { guard await watch.read() else { throw StoreError(.unavailable, "no answer yet") } }
         }
 
-        /// Repeats the claim while the outcome is `historyLost` with a wait of at most a lease: the store does not judge
-        /// requests yet. Returns the first other outcome.
+        /// Repeats the claim while the outcome is `historyLost` with a wait of at most a lease. Such an outcome means that
+        /// the store does not judge requests yet. Returns the first other outcome.
         private func judged(_ made: ReplayClaim, by node: PostgreSQLStores) async throws -> ClaimOutcome {
             while true {
                 let outcome = try await eventually { try await claim(made, by: node, ahead: 40) }
@@ -136,7 +136,8 @@ extension AgainstPostgreSQL {
             let (one, other) = (try await node(), try await node())
             #expect(try await claim(sampleClaim(device), by: one, ahead: 0) == .claimed)
             let lost = try await lose(by: other)
-            // The first node finds its claims. But no request is judged before the other node had time to look for its own claims.
+            // The first node finds its claims. But the store judges no request until the other node has had time to look for its
+            // own claims.
             let outcome = try await eventually { try await claim(lost, by: one, ahead: 40) }
             #expect(outcome != .claimed)
             #expect(try replica.sql("SELECT judged_at > 0 FROM claim_history") == "t")

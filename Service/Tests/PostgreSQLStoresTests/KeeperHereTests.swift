@@ -6,8 +6,8 @@ import Testing
 @testable import PostgreSQLStores
 
 extension AgainstPostgreSQL {
-    /// PostgreSQL replaces a Redis as the keeper of the claims. It already has the second claims, which nodes made in
-    /// PostgreSQL in addition to Redis.
+    /// PostgreSQL replaces a Redis as the keeper (the store of the claims). PostgreSQL already has the second claims,
+    /// which nodes made there in addition to Redis.
     @Suite
     struct KeeperHereTests {
         private static let redis = ClaimPlace("redis://h:6379/0?prefix=p:")
@@ -61,7 +61,7 @@ extension AgainstPostgreSQL {
             Int64(try server.sql("SELECT \(expression) FROM \(table)", in: url))
         }
 
-        /// The dates that are refused whatever the window is.
+        /// The recorded interval of dates whose requests are refused, whatever the future window is; nil if none is recorded.
         private func closed() throws -> ClosedRange<Int64>? {
             guard let first = try number("closed_from", of: "claim_history") else { return nil }
             return first...(try #require(try number("closed_to", of: "claim_history")))
@@ -76,7 +76,8 @@ extension AgainstPostgreSQL {
                 futureWindow: futureWindow, tag: nil)
         }
 
-        /// Whether a request dated 60 s ahead is accepted at once. It must wait 35 s if PostgreSQL refuses the loss's whole interval.
+        /// Whether PostgreSQL accepts a request dated 60 s ahead at once. If PostgreSQL refuses the whole interval of dates
+        /// whose claims it may lack, the request must wait 35 s.
         private func isShort(_ here: PostgreSQLStores) async throws -> Bool {
             let date = SystemClock().now.seconds + 60
             switch try await claim(sampleClaim(device), on: here.replay, at: date) {
@@ -184,7 +185,7 @@ extension AgainstPostgreSQL {
         }
 
         @Test(arguments: [
-            // A node of the previous version read the id. It makes no second claims.
+            // A node of a version without second claims (claims in PostgreSQL in addition to Redis) read the id of the claims' history.
             "SELECT read_claim_keeper('\(Self.redis)')",
             // The server was started, perhaps on a snapshot.
             "UPDATE claim_keeper SET server_start = server_start - interval '1 s'",
@@ -194,13 +195,13 @@ extension AgainstPostgreSQL {
             "UPDATE claim_history SET clock = clock + 1000000",
             // PostgreSQL lost claims a moment ago.
             "UPDATE claim_history SET lost_from = ARRAY[0], lost_to = ARRAY[\(Self.clock) - 600]",
-            // A reading of a clock was far ahead, so the unclaimed end would not shorten the interval of the loss.
+            // A recorded reading of a clock was far ahead. The dates up to this reading are more than those of the whole interval.
             "UPDATE claim_keeper SET mark = \(Self.clock) + 40",
             // No node renews the lease.
             "UPDATE claim_keeper SET renewed_at = renewed_at - 6; UPDATE claim_keeper SET unbroken_since = 0",
             // Some minutes ago, no node renewed the lease for a while: nodes may have used a promoted replica.
             "UPDATE claim_keeper SET unbroken_since = \(Self.clock) - 600",
-            // No store was named.
+            // No store is recorded as the keeper (the store of the claims).
             "UPDATE claim_keeper SET place = NULL",
         ])
         func `where second claims may be missing, the whole interval is refused`(_ condition: String) async throws {
@@ -249,12 +250,12 @@ extension AgainstPostgreSQL {
             try await keepThere(here)
             #expect(try await claim(taken, on: try watch(there).secondClaims, at: date) == .taken(taken))
             try await watch(there).read()
-            // The Redis does not have the id of the history, so the node names a new one. The new id has an unclaimed end, so the
-            // Redis refuses requests dated now for six seconds only.
+            // The Redis does not have the id of the history, so the node names a new one. The new id has an unclaimed end (the
+            // latest date of a claim that PostgreSQL may lack), so the Redis refuses requests dated now for six seconds only.
             let id = try await watch(there).renew(try watch(there).current())
             #expect(try #require(id).unclaimedEnd != nil)
 
-            // Simulates that the first change was minutes ago.
+            // Simulates that the first change of the keeper (the store of the claims) was minutes ago.
             try server.sql("UPDATE claim_history SET closed_from = closed_from - 100", in: url)
             try renewLease()
             try await keepHere(here)

@@ -97,7 +97,7 @@ struct PoolStateTests {
         now += FakePool.gatherTime - .nanoseconds(1)
         let second = pool.released(0, isOpen: true, at: now)
         #expect(Self.numbers(second.next) == [1, 2] && second.another == nil)
-        // The gather time now counts from the beginning of the second round trip.
+        // The gather time (how long new look-ups wait to share the next round trip) now counts from the beginning of the second round trip.
         now += FakePool.gatherTime - .nanoseconds(1)
         #expect(lookUp(3) == "waits")
         now += .nanoseconds(1)

@@ -253,7 +253,7 @@ extension AgainstPostgreSQL {
 
         @Test(.timeLimit(.minutes(1)))
         func `a call that was cancelled before it connects does not use up the next attempt to connect`() async throws {
-            // No process listens there.
+            // No process listens on port 1.
             let address = try ServerAddress("postgresql://auth@127.0.0.1:1/auth")
             let pool = ConnectionPool(
                 address: address, settings: [], size: 1, deadline: .seconds(3600), maximumWaiting: 10)

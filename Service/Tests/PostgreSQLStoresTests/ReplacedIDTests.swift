@@ -6,7 +6,8 @@ import Testing
 @testable import PostgreSQLStores
 
 extension AgainstPostgreSQL {
-    /// A promoted replica lacks the last change of the keeper, so its row has the previous id again.
+    /// A promoted replica lacks the last change of the keeper (the store of the claims). So the keeper's row there has
+    /// the previous id of the claims' history again.
     @Suite
     struct ReplacedIDTests {
         private static let redis = ClaimPlace("redis://h:6379/0?prefix=p:")
@@ -19,7 +20,8 @@ extension AgainstPostgreSQL {
             url = try server.database()
         }
 
-        /// A node that uses the Redis that is the keeper. It does not read the keeper in the background.
+        /// A node that uses a Redis. This Redis is the keeper (the store of the claims). The node does not read the keeper's
+        /// row in the background.
         private func node() async throws -> (stores: PostgreSQLStores, watch: KeeperWatch) {
             var options = PostgreSQLStores.Options.patient
             options.claims = Self.redis
@@ -35,7 +37,8 @@ extension AgainstPostgreSQL {
             _ = try await stores.setKeeper(place, actor: "test")
         }
 
-        /// Puts the row back, as on a replica that was promoted before it had the change.
+        /// Sets the keeper's row back to an earlier id and to Redis, as on a replica that was promoted before it received the
+        /// change of the keeper.
         private func goBack(to id: String) throws {
             try server.sql(
                 "UPDATE claim_keeper SET id = '\(id)', ruled_id = '\(id)', place = '\(Self.redis)'", in: url)

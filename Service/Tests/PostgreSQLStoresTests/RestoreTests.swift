@@ -7,7 +7,7 @@ import Testing
 @testable import PostgreSQLStores
 
 extension AgainstPostgreSQL {
-    /// A snapshot has one state of the database, and a new database is filled from it.
+    /// A snapshot reads one state of the database, although nodes write meanwhile. A restore fills a new database from it.
     @Suite
     struct RestoreTests {
         private let server: PostgreSQLServer

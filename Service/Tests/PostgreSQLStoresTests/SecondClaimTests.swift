@@ -39,13 +39,13 @@ extension AgainstPostgreSQL {
                 futureWindow: 60, tag: tag)
         }
 
-        /// Names a new id, as a node does after Redis lost claims.
+        /// Names a new id of the claims' history, as a node does after Redis lost claims.
         private func renew(_ stores: PostgreSQLStores) async throws -> ClaimHistoryID {
             let keeper = try watch(stores)
             return try #require(try await keeper.renew(try keeper.current()))
         }
 
-        /// Reads the id as a node of the previous version does.
+        /// Reads the id of the claims' history as a node of the previous version does.
         private func readAsOlder() throws { _ = try server.sql("SELECT read_claim_keeper('\(Self.redis)')", in: url) }
 
         private func settle() throws { try server.sql("UPDATE claim_keeper SET settles_at = 0", in: url) }
@@ -91,7 +91,8 @@ extension AgainstPostgreSQL {
             let ahead = SystemClock().now.seconds + 1000
             try server.sql("UPDATE claim_keeper SET mark = \(ahead)", in: url)
             await (stores.keeper as? KeeperWatch)?.read()
-            // The node reads PostgreSQL's current clock and not the mark, so the mark does not reduce its second claims.
+            // The node's reading is PostgreSQL's current clock, not the mark (the highest reading so far). So the mark does not
+            // reduce the node's second claims.
             #expect(try #require(try watch(stores).current().reading).seconds < ahead)
             #expect(try await renew(stores).unclaimedEnd == ahead + 5)
             #expect(try server.sql("SELECT mark FROM claim_keeper", in: url) == "\(ahead)")
@@ -113,7 +114,8 @@ extension AgainstPostgreSQL {
             await stores.close()
         }
 
-        /// The server's files may be a restored snapshot. Then second claims are missing, although the server's identity is the same.
+        /// The server's files may be a restored snapshot. Then second claims (claims in PostgreSQL in addition to Redis) are
+        /// missing, although the server's identity is the same.
         @Test func `after the server was started, a new id has no unclaimed end for a while`() async throws {
             let stores = try await node()
             #expect(try await renew(stores).unclaimedEnd != nil)
@@ -161,9 +163,9 @@ extension AgainstPostgreSQL {
         @Test(arguments: [
             // A replica was promoted, or a dump was restored.
             "UPDATE claim_history SET identity = 'another:elsewhere'",
-            // The clock fell back, and no sweep has noticed it yet.
+            // The server's clock fell back, and no sweep has noticed it yet.
             "UPDATE claim_history SET clock = clock + 1000000",
-            // A loss was recorded a moment ago.
+            // PostgreSQL recorded a loss of its claims a moment ago.
             """
             UPDATE claim_history SET lost_from = ARRAY[0],
               lost_to = ARRAY[floor(extract(epoch FROM clock_timestamp()))::bigint - 600]

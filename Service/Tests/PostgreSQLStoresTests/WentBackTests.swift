@@ -19,7 +19,7 @@ extension AgainstPostgreSQL {
             device = try sampleDevice()
         }
 
-        /// A node that does not read the keeper in the background.
+        /// A node that does not read the row of the keeper (the store of the claims) in the background.
         private func node(_ place: ClaimPlace = .postgresql) async throws -> PostgreSQLStores {
             var options = PostgreSQLStores.Options.patient
             options.claims = place
@@ -29,8 +29,8 @@ extension AgainstPostgreSQL {
             return stores
         }
 
-        /// Reads the row twice. Returns whether the first reading found that the data went back, and named a new id, and the
-        /// second reading succeeded.
+        /// Reads the keeper's row twice. Returns true if the first reading found that PostgreSQL's data went back and named a
+        /// new id of the claims' history, and the second reading succeeded.
         private func notices(_ stores: PostgreSQLStores) async throws -> Bool {
             let before = try id()
             let first = try await watch(stores).read()
@@ -90,7 +90,7 @@ extension AgainstPostgreSQL {
             try rename(name, to: "\(name)_kept", copied: true)
             #expect(try await watch(running).read())
             #expect(try await isLost(sampleClaim(device), on: running.replay), "the copy has another identity")
-            // Dated after the loss of the copy's claims, so it is judged.
+            // This request is dated after the loss of the copy's claims, so the store judges it.
             let accepted = sampleClaim(device)
             #expect(try await claim(accepted, ahead: 110, on: running.replay) == .claimed)
 
@@ -108,7 +108,8 @@ extension AgainstPostgreSQL {
             for node in [running, started] { await node.close() }
         }
 
-        /// A column of the row in which PostgreSQL records this node's readings; empty if there is no row.
+        /// A column of this node's row in `claim_nodes`, where PostgreSQL records the node's readings of the keeper's row;
+        /// empty if the node has no row there.
         private func row(_ column: String, of stores: PostgreSQLStores) throws -> String {
             try server.sql(
                 "SELECT \(column) FROM claim_nodes WHERE node = '\(stores.database.readings.node.text)'::uuid", in: url)
@@ -171,7 +172,7 @@ extension AgainstPostgreSQL {
             try server.sql("UPDATE claim_nodes SET number = 0", in: url)
             #expect(try await watch(nodes[0]).unclaimedEnd(of: id) == nil)
             #expect(try await isRefused(sampleClaim(device), ahead: 30, on: watch(nodes[1]).secondClaims))
-            // Redis loses its claims before the next reading.
+            // Simulates a Redis that loses its claims before the node reads the keeper's row again. The node names a new id.
             #expect(try #require(try await watch(nodes[0]).renew(id)).unclaimedEnd == nil)
             #expect(try await watch(nodes[0]).unclaimedEnd(of: watch(nodes[0]).current()) == nil)
             for node in nodes { await node.close() }
@@ -235,7 +236,7 @@ extension AgainstPostgreSQL {
                 let id = node.database.readings.node.text
                 try server.sql("UPDATE claim_nodes SET read_at = read_at - \(age) WHERE node = '\(id)'::uuid", in: url)
             }
-            // The third node still runs. This reading updates its row.
+            // The third node still runs: it reads the keeper's row again, which updates the node's own row in `claim_nodes`.
             #expect(try await watch(nodes[2]).read())
             let started = try await node()
             let isThere = try nodes.map { try row("number", of: $0) != "" }
@@ -253,7 +254,7 @@ extension AgainstPostgreSQL {
         let numbers = (0..<3).map { _ in readings.begin() }
         #expect(numbers == [1, 2, 3])
         readings.acknowledge(2, by: former)
-        // Reading 1 began before reading 2, and is acknowledged after it.
+        // Reading 1 of the keeper's row began before reading 2, and is acknowledged after reading 2.
         readings.acknowledge(1, by: former)
         #expect(readings.least(on: former) == 2)
         #expect(readings.least(on: promoted) == 0)

@@ -6,7 +6,8 @@ import Testing
 
 @testable import RedisStores
 
-/// A server of a Cluster loses its claims. The id of the history stays, and PostgreSQL has the claims of requests dated ahead.
+/// A server of a Cluster loses its claims. The id of the claims' history does not change, and PostgreSQL has second claims for the
+/// requests that were dated ahead.
 @Suite("Second claims in a Cluster", .enabled(if: RedisInstallation.isHere))
 struct ClusterSecondClaimTests {
     private func stores(_ deployment: ClusterTests.Deployment, _ keeper: SampleKeeper) async throws -> RedisStores {
@@ -49,12 +50,14 @@ struct ClusterSecondClaimTests {
         let id = keeper.id
         try await server.command("FLUSHALL")
 
-        // As long as PostgreSQL gives no unclaimed end, a node refuses the whole interval of the loss.
+        // As long as PostgreSQL gives no unclaimed end (the latest date of a lost claim that PostgreSQL may lack), a node
+        // refuses the whole interval of the loss.
         for request in near + far {
             try await eventually("the loss is found") { await wait(request, on: nodes[0]) ?? 0 > 20 }
             #expect(try await server.command("HGET", key(of: request, on: nodes[0]), "end") == .null)
         }
-        // Once PostgreSQL gives an unclaimed end, any node shortens the interval.
+        // Once PostgreSQL gives an unclaimed end (the latest date of a lost claim that PostgreSQL may lack), any node
+        // shortens the interval of refused dates.
         keeper.settle(reading: now, unclaimedEnd: now + 30)
         for node in nodes {
             for (near, far) in zip(near, far) {
@@ -75,7 +78,8 @@ struct ClusterSecondClaimTests {
         }
         #expect(keeper.id == id)
 
-        // A later unclaimed end changes nothing, because the epoch already has one.
+        // A later unclaimed end (the latest date of a lost claim that PostgreSQL may lack) changes nothing, because the epoch
+        // already has an unclaimed end.
         let end = try await server.command("HGET", key(of: near[0], on: nodes[0]), "end").text
         #expect(end?.hasSuffix(" \(now.seconds + 30)") == true)
         keeper.settle(reading: now, unclaimedEnd: now + 40)
@@ -88,7 +92,8 @@ struct ClusterSecondClaimTests {
     @Test func `a promoted replica refuses the dates to the unclaimed end`() async throws {
         let (deployment, keeper) = (try await ClusterTests.Deployment(replicas: 1), SampleKeeper())
         let (victim, now) = (deployment.nodes[0], SystemClock().now)
-        // The refused interval ends at least 65 s after `now`. An unclaimed end that is not earlier would not shorten it.
+        // The refused interval ends at least 65 s after `now`. An unclaimed end (the latest date of a lost claim that
+        // PostgreSQL may lack) must be earlier to shorten the interval.
         keeper.settle(reading: now, unclaimedEnd: now + 60)
         let node = try await stores(deployment, keeper)
         let near = try requests(of: victim, at: now + 3, on: node)
@@ -140,7 +145,7 @@ struct ClusterPartTests {
         Epoch([.simple("e"), .simple(losses), .simple(end)])
     }
 
-    /// A round with these epochs. The partitions belong alternately to the two servers.
+    /// A routing table, and a round of checks that confirmed these epochs. The partitions belong alternately to the two servers.
     private static func round(_ epochs: [Epoch?], _ history: ClaimHistoryID) throws -> (FakeTable, FakeTable.Round) {
         var (table, round) = (
             FakeTable(partitions: epochs.count), FakeTable.Round(partitions: epochs.count, history: history)
@@ -162,7 +167,8 @@ struct ClusterPartTests {
         var (table, round) = try Self.round([Self.epoch(""), Self.epoch("")], Self.history(1000))
         _ = table.publish(round, leaseEnd: Self.now + .seconds(5))
         #expect(try table.route(1, Self.history(1004), at: Self.now).reading == UnixTime(1000))
-        // The next round extends the lease when it checks the server, before `publish`. So the route keeps the earlier reading.
+        // The next round of checks extends the lease when it checks the server, before `publish`. So the route keeps the
+        // reading of PostgreSQL's clock from the earlier round.
         _ = try table.checked(
             Self.sessions[1], .fake(), wasWatched: true, named: nil, at: UnixTime(1000),
             leaseEnd: Self.now + .seconds(9))
@@ -177,7 +183,8 @@ struct ClusterPartTests {
     {
         func parts(_ epochs: [Epoch?], at now: Int64 = 1000) throws -> [Int] {
             var (table, round) = try Self.round(epochs, Self.history(1000))
-            // This round may have asked which servers are masters before the epochs began, so it requests no unclaimed end.
+            // This round may have asked which servers are masters before the epochs began. So it does not ask PostgreSQL for the
+            // unclaimed end (the latest date of a lost claim that PostgreSQL may lack).
             table.findUnshortened(in: round, at: UnixTime(now))
             #expect(table.unshortened.isEmpty)
             _ = table.publish(round, leaseEnd: Self.now + .seconds(5))

@@ -144,7 +144,8 @@ struct ClusterTests {
             try await Task.sleep(for: .milliseconds(20))
         }
         #expect(claimed > 300)
-        // A third of the Cluster is unusable. The condition names one part for each remaining server.
+        // A third of the Cluster is unusable. `parts` has one entry for each remaining server: the first bytes of a challenge
+        // that this server keeps.
         let condition = stores.condition(at: SystemClock().now, futureWindow: 60)
         #expect(condition.trouble != nil && (0.2...0.5).contains(condition.unusable), "\(condition)")
         #expect(condition.parts.count == 2 && condition.historyLost == nil)
@@ -190,8 +191,8 @@ struct ClusterTests {
         while partitions.partition(of: new.device) != partition { new = SampleRequest() }
         #expect((try? await stores.claim(new)) == nil)
         try await deployment.moveKeys(of: slot, from: source, to: target)
-        // The challenge has moved to the target. The stores must not take it there. The target may have lost writes since the move,
-        // and no epoch would show that.
+        // The challenge has moved to the target. The stores must not take it there: the target may have lost writes since the
+        // move, and the partition's epoch would not show that loss.
         await #expect(throws: StoreError.self) { try await stores.challenges.take(challenge.bytes) }
         let targetID = try await deployment.id(target)
         for node in [target, source] + deployment.nodes {
@@ -214,7 +215,8 @@ struct ClusterTests {
         let partition = stores.router.partitions.partition(of: request.device)
         let slot = stores.router.partitions.slots[partition]
         let source = try await deployment.owner(of: slot, asking: deployment.nodes[0])
-        // Simulates another node that began an epoch. The first node (`stores`) has not found it yet.
+        // Simulates another node that began a new epoch of the partition (a period without lost claims). The first node
+        // (`stores`) has not found the epoch yet.
         try await source.command("HSET", "synheart-auth:{\(partition)}:epoch", "id", "0123456789abcdef")
         let other = try await RedisStores.forTest(deployment.url)
         #expect(try await other.claim(request) == .taken(request.claims[0]))

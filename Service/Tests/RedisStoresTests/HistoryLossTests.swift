@@ -30,7 +30,7 @@ struct HistoryLossTests {
             #expect(try await stores.claim(later, now: later.timestamp) == .claimed)
             await #expect(throws: Never.self) { try await stores.check() }
         }
-        // A node that starts later also finds the loss, although it expects no history.
+        // A node that starts later also finds the loss, although its options say that no request was accepted before.
         let third = try await RedisStores.forTest(server.url)
         #expect(try await third.claim(request).isHistoryLost)
         for stores in [first, second, third] { await stores.close() }
@@ -271,7 +271,7 @@ struct HistoryLossTests {
 
     @Test func `a clock of Redis that fell back is a loss`() async throws {
         try await expectLoss { server in
-            // Simulates a recorded reading that is an hour ahead.
+            // Simulates a recorded reading of Redis's clock that is an hour ahead.
             let now = SystemClock().now.seconds
             try await server.command(
                 "HSET", "synheart-auth:{0}:epoch", "at", "\(now + 3600)", "since", "\(now + 3600)")

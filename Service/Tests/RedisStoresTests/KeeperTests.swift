@@ -23,7 +23,7 @@ struct KeeperTests {
         #expect(keeper.renewals == 1)
         #expect(try await server.command("HGET", "synheart-auth:{0}:epoch", "keeper").text == "first+")
         #expect(try await node.claim(SampleRequest()).isHistoryLost)
-        // Another node reads the id, and creates no new one.
+        // Another node reads the id of the claims' history, and creates no new one.
         let other = try await stores(server, keeper)
         #expect(keeper.renewals == 1)
         #expect(try await other.claim(SampleRequest()).isHistoryLost)
@@ -49,7 +49,7 @@ struct KeeperTests {
         let (server, keeper) = (try await RedisServer.start(), SampleKeeper())
         let node = try await stores(server, keeper)
         keeper.name("second")
-        // A round of checks may not have read the new id yet. Then the claim is refused as unavailable.
+        // A round of checks may not have read the new id of the claims' history yet. Then the claim is refused as unavailable.
         do throws(StoreError) {
             let outcome = try await node.claim(SampleRequest())
             #expect(outcome.isHistoryLost, "\(outcome)")
@@ -107,8 +107,8 @@ struct KeeperTests {
         try await eventually("the node holds the server") {
             try await server.command("GET", "synheart-auth:{0}:holder").text == production.id
         }
-        // A node starts without waiting for its Redis server while its PostgreSQL names another store as the keeper. After
-        // the second deployment's node has started, its PostgreSQL names this Redis.
+        // The second deployment's node starts while its PostgreSQL names another store as the keeper (the store of the
+        // claims). Such a node does not wait for its Redis server. Afterwards, its PostgreSQL names this Redis.
         staging.name("other", isElsewhere: true)
         let intruder = try await stores(server, staging)
         staging.name("other")
@@ -173,8 +173,8 @@ struct KeeperTests {
         try await eventually("the node refuses") { (try? await node.claim(SampleRequest())) == nil }
         #expect(keeper.settlements > 0)
         #expect(try await server.command(timeline).text == "1")
-        // If a loss is found at the same time, its refused interval is not shortened either: the node calls `settle` before
-        // it names a new id.
+        // If a loss of claims is found at the same time, its interval of refused dates is not shortened either, because the
+        // node calls `settle` before it names a new id of the claims' history.
         try await server.command("HSET", timeline[1], "run", "another")
         keeper.failToSettle(false)
         try await eventually("the loss is found") { (try? await node.claim(SampleRequest()))?.isHistoryLost ?? false }
@@ -213,20 +213,20 @@ struct KeeperTests {
                 return
             }
         }
-        // The recorded epoch is that of another server's data, so an epoch must begin. This call may not begin one, so it returns
-        // 0.
+        // The recorded epoch belongs to another server's data, so a new epoch must begin. The arguments of this call do not
+        // allow that, so the script answers 0.
         #expect(try await answer("\(-minus)") == .integer(0))
         #expect(try await server.command("HGET", key, "tl").text == "2")
         #expect(try await answer("") == .integer(0))
-        // If the timeline was recorded under an earlier id, the node must call `settle` first too: the next id must have no
-        // unclaimed end.
+        // If the timeline was recorded under an earlier id of the claims' history, the node must call `settle` first too: the
+        // next id must have no unclaimed end (the latest date of a claim that PostgreSQL may lack).
         try await server.command("HSET", key, "keeper", "earlier", "tl", "1")
         guard case .integer(..<0) = try await answer("") else {
             Issue.record("recorded under another id")
             return
         }
-        // A node that uses the former primary and names another id there must call `settle` first too, because the former primary
-        // lacks the second claims that the promoted replica got.
+        // A node that uses the former primary and names another id of the claims' history there must call `settle` first too.
+        // The former primary lacks the second claims (claims in addition to Redis) that the promoted replica got.
         try await server.command("HSET", key, "tl", "3")
         guard case .integer(..<0) = try await answer("") else {
             Issue.record("the timeline is forgotten without a settled PostgreSQL")

@@ -140,13 +140,14 @@ struct RoutingTableTests {
         #expect(throws: StoreError.self) { try table.importing(Self.second, at: Self.now) }
     }
 
-    /// A server's run id, replication id and previous replication id; whether its session had a lease; the run id that
-    /// the authority names; and whether the session is kept. The session was opened with the ids `run` and `rep`.
+    /// A server's run id, replication id and previous replication id; whether its session had a lease; the run id that the authority (the
+    /// source that names the masters) reports; and whether the session is kept. The session was opened with the ids `run` and `rep`.
     @Test(arguments: [
         ("run", "rep", "0000", true, nil, true), ("run", "rep", "abcd", true, "run", true),
-        // The authority names another process.
+        // The authority (the source that names the masters) reached another process.
         ("run", "rep", "0000", true, "other", false),
-        // A proxy leads to another process. The session is kept, because the server's identity in the epoch reveals the other process.
+        // A proxy leads to another process. The session is kept, because the epoch, which records the server's identity,
+        // reveals the other process.
         ("other", "rep", "0000", true, nil, true), ("other", "rep", "0000", true, "other", true),
         // A new backlog of a master that had no replicas.
         ("run", "new", "0000", true, nil, true),
@@ -347,8 +348,8 @@ struct RoutingTableTests {
             _ words: [String], _ primary: PrimaryPlace? = history.primary, _ history: ClaimHistoryID? = history
         ) -> Bool { route.isConfirmed(by: .array(words.map { .simple($0) }), history, primary) }
         #expect(isConfirmed(["e", "id", "s", "2", ""]))
-        // The unclaimed end of another epoch is ignored. A node of the previous version does not remove that end when it
-        // begins a new epoch.
+        // The unclaimed end (the latest date of a lost claim that PostgreSQL may lack) of another epoch is ignored. A node of
+        // the previous version leaves that end in Redis when the node begins a new epoch.
         #expect(isConfirmed(["e", "id", "s", "2", "d 1 100"]))
         for words in [
             ["f", "id", "s", "2", ""], ["e", "other", "s", "2", ""], ["e", "id", "t", "2", ""],

@@ -5,7 +5,7 @@ import StoreConformance
 
 @testable import RedisStores
 
-/// A keeper that names this deployment's Redis, or another store.
+/// A keeper in memory. It names this deployment's Redis, or another store, as the store of the claims.
 final class SampleKeeper: ClaimKeeper {
     private struct State: Sendable {
         var id: String
@@ -32,7 +32,7 @@ final class SampleKeeper: ClaimKeeper {
     var learned: PrimaryPlace? { state.withLock { $0.learned } }
     var id: String { state.withLock { $0.id } }
 
-    /// Names the Redis again under a new id, or another store, as an operator does.
+    /// Names the Redis again under a new id of the claims' history, or names another store, as an operator does.
     func name(_ id: String, isElsewhere: Bool = false) {
         state.withLock { ($0.id, $0.isElsewhere) = (id, isElsewhere) }
     }
@@ -75,7 +75,8 @@ final class SampleKeeper: ClaimKeeper {
     func settle() throws(StoreError) {
         let fails = state.withLock { state in
             state.settlements += 1
-            // PostgreSQL gives no unclaimed end from now on, unless settling fails.
+            // PostgreSQL gives no unclaimed end (the latest date of a lost claim that PostgreSQL may lack) from now on, unless
+            // settling fails.
             state.unclaimedEnd = state.failsToSettle ? state.unclaimedEnd : nil
             return state.failsToSettle
         }
@@ -86,7 +87,7 @@ final class SampleKeeper: ClaimKeeper {
 
     func learn(of primary: PrimaryPlace) { state.withLock { $0.learned = primary } }
 
-    /// Makes the claims in PostgreSQL only.
+    /// Makes the request's claims only in the stand-in for PostgreSQL.
     func claimInSecond(_ request: SampleRequest) async throws(StoreError) -> ClaimOutcome {
         try await second.claim(
             request.claims, of: request.device, timestamp: request.timestamp, expiresAt: request.timestamp + 660,

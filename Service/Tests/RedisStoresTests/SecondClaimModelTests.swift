@@ -10,7 +10,7 @@ import Testing
 /// `Checks/models/SecondClaims.pml` visits every order of a few steps. This test visits long random orders with the
 /// real intervals.
 struct SecondClaimModelTests {
-    /// The row in PostgreSQL, as in `Schema.secondClaims`.
+    /// PostgreSQL's row `claim_keeper`, as in `Schema.secondClaims`.
     private struct Row {
         var id = 0
         var (mark, settlesAt) = (Int64(0), Int64(0))
@@ -78,7 +78,7 @@ struct SecondClaimModelTests {
 
         private func mayUse(_ node: Node) -> Bool { time < node.asked + ClaimHistory.lease }
 
-        /// A node finds that an epoch must begin.
+        /// Lets a node find that a new epoch (a period without lost claims) must begin in Redis.
         mutating func find(_ index: Int) {
             let node = nodes[index]
             guard mayUse(node), node.id == row.id, node.named == nil,
@@ -114,7 +114,8 @@ struct SecondClaimModelTests {
         }
 
         /// Performs the next step of a node that must begin an epoch. In the first step, its script begins the epoch in
-        /// Redis. In the second step, the epoch gets its end, if PostgreSQL still has the node's id.
+        /// Redis. In the second step, the epoch gets its unclaimed end (the latest date of a lost claim that PostgreSQL may
+        /// lack), if PostgreSQL still has the node's id.
         mutating func goOn(_ index: Int) {
             guard let named = nodes[index].named else { return }
             guard let began = nodes[index].began else {

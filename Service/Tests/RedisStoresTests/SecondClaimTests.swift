@@ -79,7 +79,7 @@ struct SecondClaimTests {
             #expect(try await node.claim(fresh) == .claimed)
             #expect(try await keeper.claimInSecond(fresh) == .taken(fresh.claims[0]))
         }
-        // A node that starts later reads the unclaimed end from Redis.
+        // A node that starts later reads the unclaimed end (the latest date of a lost claim that PostgreSQL may lack) from Redis.
         let third = try await stores(server, keeper)
         #expect(try await third.claim(far) == .taken(far.claims[0]))
         #expect(try await third.claim(SampleRequest(at: now + 31)) == .claimed)

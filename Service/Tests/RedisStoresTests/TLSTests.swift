@@ -129,7 +129,8 @@ struct TLSTests {
             #expect(sentence.contains(reason), "\(sentence)")
             #expect(!sentence.contains("BoringSSL") && !sentence.contains(".cc"), "\(sentence)")
         }
-        // In TLS 1.3, a client without a certificate learns that the server refused it only after its handshake has finished.
+        // In TLS 1.3, the handshake of a client without a certificate succeeds. Only afterwards does the client learn that
+        // the server refused it.
         try await own.command(["CONFIG", "SET", "tls-auth-clients", "yes"])
         let sentence = try #require(
             await RedisStores.diagnose("rediss://localhost:\(own.port)?ca=\(strangers.authority)").first

@@ -101,7 +101,7 @@ import class Bytes.Locked
         #expect(!request.usesSchemeTwo)
     }
 
-    /// A question in a normal form: without id, with sorted headers and lower-case names.
+    /// A question to the service in a form for comparison: without its id, and with the headers grouped by lower-case name.
     private struct Normal: Equatable {
         let method: String
         let scheme: String

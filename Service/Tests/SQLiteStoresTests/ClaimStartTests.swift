@@ -62,8 +62,8 @@ struct ClaimStartTests {
     @Test(arguments: leftovers)
     func `a missing journal stays lost`(_ records: [ClaimRecord]) async throws {
         let note = try await abandoned().note
-        // A run may make claims until 60 s after the clock reading in its note. So if a note is expected, requests are refused for
-        // 60 s longer.
+        // A run may make claims until the clock reading in its note, which is 60 s ahead of the clock. So if a note is
+        // expected, requests are refused for 60 s longer.
         for (expectation, seconds) in [(.note(note), 121), (.kept, 61), (.unreadable, 61)]
             as [(JournalExpectation, Int64)]
         {

@@ -185,8 +185,9 @@ struct JournalStateTests {
         _ = state.claim(request)
         for shard in 0..<ClaimTable.shardCount { state.sweep(shard: shard) }
         #expect(try answer(state.claim(request)) == .taken(request.claims[0]))
-        // A late sweep (`isOver`) drops only expired claims, because claims of the present may now expire after the limit of
-        // the fall. So the claim that is a year ahead keeps its slot, too. The first claim keeps its slot until it expires.
+        // A late sweep (`isOver`) drops only expired claims. The limit from the fall of the clock no longer applies, because
+        // claims of the present may now expire after that limit. So the claim that is a year ahead keeps its slot, too. The
+        // first claim keeps its slot until it expires.
         #expect(state.size.slots == (isOver ? 2 : 1) + (seconds < 660 ? 1 : 0))
     }
 

@@ -7,11 +7,12 @@ package enum LoopbackPort {
 
     /// Reserves a free port until this process ends.
     ///
-    /// Without a reservation, a port that was free a moment ago may be the source port of a connection when the server binds it.
-    /// So a socket that does not listen stays bound to the port. The system then assigns the port to no other socket. A server can
-    /// still bind it, because servers set `SO_REUSEADDR`.
-    /// - Parameter hasClusterBus: whether the port plus 10,000 is reserved as well, on which a node of a Redis Cluster listens.
-    /// - Throws: `PostgreSQLServer.Unusable` if there is none.
+    /// Without a reservation, a port that was free a moment ago may be the source port of a connection when the server
+    /// binds it. So a socket that does not listen stays bound to the port. The system then assigns the port to no other
+    /// socket. A server can still bind it, because servers set `SO_REUSEADDR`.
+    /// - Parameter hasClusterBus: whether to reserve the port plus 10,000 as well. A node of a Redis Cluster listens on
+    ///   both ports.
+    /// - Throws: `PostgreSQLServer.Unusable` if no port is free.
     package static func reserve(hasClusterBus: Bool = false) throws -> Int {
         for _ in 0..<100 {
             guard let (descriptor, port) = bound(to: 0) else { break }

@@ -49,7 +49,8 @@ struct ChecksCanFailTests {
         }
     }
 
-    /// Changes and removes credentials without comparing them with the caller's, and lists them in another order.
+    /// Changes and removes credentials without comparing the stored ones with those that the caller expects, and lists
+    /// them in another order.
     private struct EagerCredentials: CredentialStore {
         let stores: MemoryStores
 
@@ -124,7 +125,7 @@ struct ChecksCanFailTests {
         }
     }
 
-    /// Replaces the version without comparing it with the caller's.
+    /// Replaces the stored version without comparing it with the version that the caller expects.
     private struct EagerVersions: VersionStore {
         let stores: MemoryStores
 

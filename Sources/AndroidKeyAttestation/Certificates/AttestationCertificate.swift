@@ -118,7 +118,7 @@ public struct AttestationCertificate: Sendable {
 }
 
 extension DEROID {
-    /// The key description: `id-attestation` of Google's arc.
+    /// The attestation extension, whose value is the key description (`id-attestation` of Google).
     static let keyDescription = DEROID(1, 3, 6, 1, 4, 1, 11129, 2, 1, 17)
     /// The extension in certificates of a protected virtual machine's payload: an attestation of that machine, not of
     /// a key.

@@ -19,7 +19,7 @@ struct DERFields {
         rest.first?.tag == tag ? rest.popFirst() : nil
     }
 
-    /// Notes a quirk if elements are left: a later version of the schema may have added them.
+    /// Notes a quirk, and throws no error, if elements are left, because a later version of the schema may have added them.
     func skipRest(of name: String, noting noted: inout QuirkCollector) {
         if !rest.isEmpty { noted.note("unknown-element:\(name)") }
     }

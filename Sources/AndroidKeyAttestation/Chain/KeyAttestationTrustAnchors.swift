@@ -73,7 +73,7 @@ public struct KeyAttestationTrustAnchors: Sendable {
         }?.label
     }
 
-    /// These keys and others.
+    /// A copy that trusts the keys of `others` too.
     public func adding(_ others: KeyAttestationTrustAnchors) -> KeyAttestationTrustAnchors {
         KeyAttestationTrustAnchors(anchors: anchors + others.anchors)
     }

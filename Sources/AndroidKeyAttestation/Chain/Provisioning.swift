@@ -10,7 +10,7 @@ public enum Provisioning: String, Sendable, Hashable {
     case factory
     /// Remote key provisioning: each device gets its own key, which is valid for some weeks.
     case remote = "rkp"
-    /// Not provisioned: the key is published in Android's sources. The verifier refuses such a chain, so it never reports this.
+    /// Not provisioned: the key is published in Android's sources. The verifier refuses such a chain, so it never reports this value.
     case software
     /// Unknown: the names of the certificates do not tell.
     case unknown

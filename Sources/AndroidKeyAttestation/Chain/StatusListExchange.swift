@@ -81,8 +81,8 @@ public struct StatusListAnswer: Sendable {
         freshFor = min(max(lifetime - age, Self.freshLimits.lowerBound), Self.freshLimits.upperBound)
     }
 
-    /// The value of `Age` (RFC 9111 section 5.1), at most 2^31. It is not cut to a day, as `max-age` is: an old copy must not look
-    /// recent.
+    /// The value of `Age` (RFC 9111 section 5.1), at most 2^31. Unlike `max-age`, it is not limited to a day, because an
+    /// old copy must not look recent.
     private static func age(_ text: String) -> Int64? {
         guard !text.isEmpty, text.utf8.allSatisfy({ UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }) else { return nil }
         return min(Int64(text) ?? .max, 1 << 31)

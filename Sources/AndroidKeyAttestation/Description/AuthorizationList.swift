@@ -82,8 +82,8 @@ public struct AuthorizationList: Sendable, Hashable {
 extension AuthorizationList {
     static let maximumCount = 128
 
-    /// Reads a list. A wrong order, unknown tags and values of another type are quirks. A known tag that is repeated is an
-    /// error, because two readers could use different occurrences.
+    /// Reads a list. A wrong order, unknown tags and values of another type are only noted as quirks. A known tag that is
+    /// repeated is an error, because two readers could use different occurrences.
     init(_ node: DERNode, named list: String, noting noted: inout QuirkCollector) throws(DERError) {
         let elements = try node.sequence()
         guard elements.count <= Self.maximumCount else { throw DERError(.tooManyNodes, at: node) }

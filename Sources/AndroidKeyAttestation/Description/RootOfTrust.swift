@@ -35,7 +35,7 @@ public struct AttestationApplicationID: Sendable, Hashable {
     public struct Package: Sendable, Hashable {
         /// Its name.
         public let name: String
-        /// Its version code.
+        /// The package's version code.
         public let version: Int64
     }
 

@@ -17,7 +17,7 @@ public struct KeyAttestationAudit: Sendable {
     /// The steps for which an expected value, the status list or the accepted packages are missing, whether they were reached or
     /// not. Dates and patch levels are listed only if the policy requires them.
     public let unchecked: [KeyAttestationError.Step]
-    /// The reason for refusing the chain; nil if every step that could be made has passed.
+    /// The reason for refusing the chain; nil if every step that could run has passed.
     public let refusal: KeyAttestationError?
 
     /// The facts that the steps of a verification establish.

@@ -37,8 +37,9 @@ struct PathRules {
     }
 
     /// Refuses a chain that has the root twice. Anyone can append Google's root a second time, and the signatures stay valid. The verifier
-    /// reads the kind of provisioning from the certificate below the last one. In such a chain, that certificate is the root. The RSA root
-    /// has a name like a factory's, so expired certificates of a remotely provisioned device would be accepted.
+    /// reads the kind of provisioning from the certificate below the last one. In such a chain, that certificate is the root. The name of
+    /// the RSA root looks like that of a factory's intermediate, and the dates of a factory's certificates are not checked. So expired
+    /// certificates of a remotely provisioned device would be accepted.
     private func refuseRootBelowRoot(_ anchor: KeyAttestationTrustAnchors.Anchor) throws(KeyAttestationError) {
         for keyDigest in keyDigests.dropLast() where anchor.keyDigest.elementsEqual(keyDigest) {
             throw KeyAttestationError(.rootRepeated, .anchor, "the root is below the root")
@@ -194,8 +195,8 @@ struct PathRules {
     }
 }
 
-/// A path of the shape that Google issues. Only Google or a factory can have issued the certificate above the leaf in
-/// such a path, so its content can be trusted. In a path of another shape, an attested key could have signed it.
+/// A path of the shape that Google issues. In such a path, only Google or a factory can have issued the certificate above the leaf, so the
+/// content of that certificate can be trusted. In a path of another shape, an attested key could have signed the certificate.
 struct AttestationPath {
     let provisioning: Provisioning
     /// The certificate of the key that signs attestations.

@@ -45,6 +45,7 @@ public struct VerifiedKeyAttestation: Sendable {
         isStrongBoxCorroborated ? securityLevel : min(securityLevel, .trustedEnvironment)
     }
 
-    /// The quirks of chain and description. No quirk was a reason to refuse.
+    /// The quirks of the chain and of the key description: deviations from the standards that genuine devices also show.
+    /// No quirk was a reason to refuse.
     public var quirks: [KeyAttestationQuirk] { chain.quirks(description) }
 }

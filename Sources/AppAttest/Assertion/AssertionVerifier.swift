@@ -111,9 +111,9 @@ public struct VerifiedAssertion: Sendable {
     /// The extension map that the device appended, since iOS 27 and macOS 27. Nil if the assertion has no map, or if the
     /// attestation of the key had none.
     public let extensions: AuthenticatorExtensions?
-    /// The extension map, if the attestation of the key had none. An attacker who controls the app may have written it: on iOS
-    /// 26 and earlier, the app can pass a map at the start of the client data hash, and move it into the authenticator data
-    /// afterwards. Use it in logs, never for decisions.
+    /// The extension map of the assertion, if the attestation of the key had no map. An attacker who controls the app may
+    /// have written the map: on iOS 26 and earlier, the app can pass a map at the start of the client data hash, and move
+    /// it into the authenticator data afterwards. Use this property in logs, never for decisions.
     public let unprovenExtensions: AuthenticatorExtensions?
 }
 
@@ -149,11 +149,11 @@ package enum AssertionSteps {
 
     /// Step 4: the category of signing and the bundle version, as in an attestation.
     ///
-    /// The signature covers authenticator data *followed by* the client data hash. So an app can move a map from the
-    /// start of the hash into the authenticator data. An attestation's leaf names the system version, but an assertion
-    /// has no leaf that tells whether the system appends maps. So the map of an assertion is used only if the attestation
-    /// of the key had a map: then the system appends one itself, and the parser refuses a second map. Otherwise the
-    /// policy is applied as if the assertion had no map.
+    /// The signature covers authenticator data *followed by* the client data hash. So an app can move an extension map
+    /// from the start of the hash into the authenticator data. An attestation's leaf names the system version, but an
+    /// assertion has no leaf that tells whether the system appends maps. So the map of an assertion is used only if the
+    /// attestation of the key had a map: then the system appends one itself, and the parser refuses a second map.
+    /// Otherwise the policy is applied as if the assertion had no map.
     ///
     /// - Returns: the map, proven or not; nil if there is none.
     package static func verifyExtensions(

@@ -105,10 +105,10 @@ package struct AttestationSteps: Sendable {
 
     /// Step 6: the category of signing and the bundle version, if the device proves them or the policy requires them.
     ///
-    /// Apple certifies SHA-256 of authenticator data *followed by* the client data hash, and that hash may have any length. On a
-    /// system that appends no map, an attacker who controls the app can pass a map before the hash, and move it into the
-    /// authenticator data afterwards. So a map is accepted only if the leaf names a system that appends one. Otherwise the
-    /// attestation is refused.
+    /// Apple certifies SHA-256 of authenticator data *followed by* the client data hash, and that hash may have any
+    /// length. On a system that appends no extension map, an attacker who controls the app can pass a map before the
+    /// hash, and move it into the authenticator data afterwards. So a map is accepted only if the leaf names a system
+    /// that appends one. Otherwise the attestation is refused.
     package func verifyExtensions(
         _ object: AttestationObject, _ leaf: AttestedLeaf, _ policy: AppAttestPolicy
     ) throws(AppAttestError) -> AuthenticatorExtensions? {
@@ -173,7 +173,7 @@ package struct AttestationSteps: Sendable {
         return credential
     }
 
-    /// `SEQUENCE { [1] { OCTET STRING (32) } }` up to the octets.
+    /// The bytes of the nonce extension before the 32 octets of the nonce: `SEQUENCE { [1] { OCTET STRING (32) } }`.
     private static let nonceHead: [UInt8] = [0x30, 0x24, 0xA1, 0x22, 0x04, 0x20]
 
     /// `SEQUENCE { [3] { OCTET STRING } }` around ``macAccessControl``: the whole extension.

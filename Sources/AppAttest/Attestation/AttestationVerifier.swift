@@ -8,7 +8,7 @@ public import Foundation
 /// throws a refusal that names the check. Keep one verifier and share it. It holds parsed roots and caches Apple's
 /// intermediate, which halves the cost.
 public struct AttestationVerifier: Sendable {
-    /// The requirements. Copies with another policy share the cache of intermediates.
+    /// The requirements. Copies of a verifier share the cache of intermediates, even if their policies differ.
     public var policy: AppAttestPolicy
     private let steps: AttestationSteps
 

@@ -12,15 +12,15 @@ public struct VerifiedAttestation: Sendable {
     public let publicKey: P256.Signing.PublicKey
     /// The app that made the key.
     public let appID: AppleAppID
-    /// The Apple server that attested the key.
+    /// The environment of the Apple server that attested the key: development or production.
     public let environment: AttestEnvironment
     /// The counter to store. It starts at 0.
     public let counter: UInt32 = 0
-    /// The device's platform, since 2025; nil if the leaf does not name it.
+    /// The device's platform; nil if the leaf does not name it. Apple's leaves name it since 2025.
     public let platform: ApplePlatform?
     /// The version of the operating system, such as `27.0.1`; nil if the leaf does not name it.
     public let systemVersion: String?
-    /// The build of the operating system, such as `24A446`, since 2025; nil if the leaf does not name it.
+    /// The build of the operating system, such as `24A446`; nil if the leaf does not name it. Apple's leaves name it since 2025.
     public let systemBuild: String?
     /// The extension map that the device appended, since iOS 27 and macOS 27; nil if it appended none.
     public let extensions: AuthenticatorExtensions?

@@ -50,7 +50,7 @@ public struct AppAttestAuditStep: Sendable, Hashable {
         case passed
         /// The step refuses the object.
         case failed
-        /// An expected value is missing.
+        /// The step, or a part of it, did not run, because an expected value is missing.
         case unchecked
     }
 

@@ -5,7 +5,7 @@ internal import X509
 
 /// A certificate, parsed by swift-certificates but not verified, with its original bytes.
 package struct AppleCertificate: Sendable {
-    /// DER, as it was given.
+    /// The certificate in DER: the bytes that the initializer received, unchanged.
     package let bytes: [UInt8]
     let certificate: Certificate
 
@@ -40,7 +40,8 @@ package struct AppleCertificate: Sendable {
     private static func unsignedPartFitsTheSigned(_ bytes: [UInt8]) -> Bool {
         guard let root = try? DER.parse(bytes), case .constructed(let nodes) = root.content else { return false }
         let parts = Array(nodes)
-        // Version, serial number, algorithm. In version 3 all of them are present.
+        // The signed part begins with version, serial number and algorithm. A version 3 certificate cannot omit the version,
+        // so the algorithm is the third field.
         guard parts.count == 3, case .constructed(let fields) = parts[0].content,
             let algorithm = Array(fields).dropFirst(2).first,
             algorithm.encodedBytes == parts[1].encodedBytes,

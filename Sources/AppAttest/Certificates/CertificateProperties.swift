@@ -77,21 +77,23 @@ package struct CertificateProperties: Sendable {
 
 /// The properties of the key, its app and its device in the leaf.
 package struct LeafProperties: Sendable {
-    /// The App ID as text, not hashed: extension 1.2.840.113635.100.8.5, [1204].
+    /// The App ID as text, not hashed: element [1204] of extension 1.2.840.113635.100.8.5.
     package let appID: String?
-    /// The platform, such as `iphoneos` or `macosx`: extension 1.2.840.113635.100.8.7, [1026], since 2025.
+    /// The platform, such as `iphoneos` or `macosx`: element [1026] of extension 1.2.840.113635.100.8.7. Leaves have it since 2025.
     package let platform: ApplePlatform?
-    /// The version of the operating system, such as `27.0.1`: extension 1.2.840.113635.100.8.7, [1400].
+    /// The version of the operating system, such as `27.0.1`: element [1400] of extension 1.2.840.113635.100.8.7.
     package let systemVersion: String?
-    /// The build of the operating system, such as `24A446`: extension 1.2.840.113635.100.8.7, [1403], since 2025.
+    /// The build of the operating system, such as `24A446`: element [1403] of extension 1.2.840.113635.100.8.7. Leaves have it since 2025.
     package let systemBuild: String?
-    /// Whether the device is a Mac: the platform is `macosx`, or [4] of extension 1.2.840.113635.100.8.5 is 13. iPhones have 10.
+    /// Whether the device is a Mac: the platform is `macosx`, or element [4] of extension 1.2.840.113635.100.8.5 is 13.
+    /// On iPhones that element is 10.
     package let isMac: Bool
-    /// The value of extension 1.2.840.113635.100.8.6. Only a Mac's is checked, because iPhones have another one.
+    /// The key's access control: the value of extension 1.2.840.113635.100.8.6. It is checked only for Macs, because
+    /// iPhones have another value.
     package let accessControl: [UInt8]?
 
-    /// Whether the system appends a map to authenticator data: version 27 or later, on every platform. A version that is
-    /// absent or is not a number is treated as an older one.
+    /// Whether the system appends an extension map to authenticator data: version 27 or later, on every platform. A
+    /// version that is absent or is not a number is treated as an older one.
     package var appendsExtensions: Bool {
         guard let major = systemVersion?.utf8.prefix(while: { $0 != UInt8(ascii: ".") }),
             (1...9).contains(major.count), major.allSatisfy({ (0x30...0x39).contains($0) })

@@ -15,7 +15,7 @@ public struct TrustAnchors: Sendable {
 
     /// Roots in DER, for a test's own authority.
     ///
-    /// Fails if one of them is not a certificate, or if either purpose has none.
+    /// Fails if an element is not a certificate, or if one of the two lists is empty.
     public init?(attestationRoots: [[UInt8]], receiptRoots: [[UInt8]]) {
         let attestation = attestationRoots.compactMap(AppleCertificate.init)
         let receipts = receiptRoots.compactMap(AppleCertificate.init)

@@ -9,11 +9,11 @@ public struct UnverifiedClaims: Sendable {
     public let flags: UInt8
     /// The number of signatures that the key has made.
     public let counter: UInt32
-    /// The map that newer systems append, bytes as hexadecimal; nil if there is none.
+    /// The extension map that iOS 27 and macOS 27 append to the authenticator data, with bytes as hexadecimal; nil if there is none.
     public let extensions: JSONObject?
-    /// The way in which the app was signed; nil if the map is absent, does not name it or cannot be parsed.
+    /// The way in which the app was signed; nil if the extension map is absent, does not name it or cannot be parsed.
     public let category: ValidationCategory?
-    /// The app's `CFBundleVersion`, if the map names it and can be parsed.
+    /// The app's `CFBundleVersion`; nil if the extension map is absent, does not name it or cannot be parsed.
     public let bundleVersion: String?
     /// The credential data; nil in an assertion.
     public let credential: Credential?

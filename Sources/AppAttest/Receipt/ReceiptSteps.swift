@@ -26,7 +26,8 @@ package struct ReceiptSteps: Sendable {
         }
         let content = receipt.signedData.content
         if let attributes = receipt.signedData.signedAttributes {
-            // No signature covers the attributes, and Apple has written none since 2020-11. So an attacker may have added these.
+            // No signature covers the attributes, and Apple has written none since 2020-11. So attributes in a later receipt may
+            // come from an attacker.
             guard receipt.fields.creationTime < SignedAttributes.end else {
                 throw AppAttestError(.malformedSignedAttributes, .signature, "attributes in a receipt since 2020-11")
             }

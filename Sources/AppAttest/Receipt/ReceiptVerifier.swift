@@ -21,7 +21,7 @@ public struct ReceiptVerifier: Sendable {
         public static let stored = Policy(maximumAge: nil)
     }
 
-    /// The limits for times. Copies with another policy share the cache of intermediates.
+    /// The limits for times. Copies of a verifier share the cache of intermediates, even if their policies differ.
     public var policy: Policy
     private let steps: ReceiptSteps
 

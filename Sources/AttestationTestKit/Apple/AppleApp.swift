@@ -1,4 +1,4 @@
-/// The app on a simulated device, as its attestations name it.
+/// The app on a simulated device. The device's attestations name this app.
 public struct AppleApp: Sendable {
     /// The two environments of App Attest.
     public enum Environment: Sendable {

@@ -50,7 +50,7 @@ public struct AppleAttestationOptions: Sendable {
     public var nonce = Nonce.correct
     /// The curve of the key that is certified.
     public var leafCurve = Curve.p256
-    /// The key that is certified, if it is not the attested one.
+    /// The key that the leaf certifies; nil: the attested key.
     public var leafKey: AppleAttestKey?
     /// The hash algorithm of the signature on the leaf.
     public var leafAlgorithm = AppleSignatureAlgorithm.sha256
@@ -85,7 +85,7 @@ public struct AppleAttestationOptions: Sendable {
     public var credentialIDLength: UInt16?
     /// Changes the COSE key.
     public var coseKey: @Sendable (CBORMap) -> CBORMap = { $0 }
-    /// Changes the map that newer systems append.
+    /// Changes the extension map that iOS 27 and macOS 27 append to the authenticator data.
     public var extensions: @Sendable (CBORMap) -> CBORMap = { $0 }
     /// Bytes after the extension map.
     public var afterExtensions: [UInt8] = []
@@ -129,7 +129,7 @@ public struct AppleAssertionOptions: Sendable {
     public var flags: UInt8?
     /// The counter; nil: the key's next counter.
     public var counter: UInt32?
-    /// Changes the map that newer systems append.
+    /// Changes the extension map that iOS 27 and macOS 27 append to the authenticator data.
     public var extensions: @Sendable (CBORMap) -> CBORMap = { $0 }
     /// Changes the finished authenticator data, before it is signed.
     public var authenticatorData: @Sendable ([UInt8]) -> [UInt8] = { $0 }

@@ -11,9 +11,9 @@ internal import Foundation
 public struct GoogleAuthority: Sendable, Codable {
     /// The key type of the root that certifies factory-provisioned attestation keys.
     public enum FactoryRoot: Sendable {
-        /// RSA, like the key of Google's root for factories. Making one takes seconds in a debug build.
+        /// RSA, like the key of Google's root for factories. Creating such a key takes seconds in a debug build.
         case rsa2048
-        /// ECDSA on P-384. Making one takes a millisecond.
+        /// ECDSA on P-384. Creating such a key takes a millisecond.
         case p384
     }
 

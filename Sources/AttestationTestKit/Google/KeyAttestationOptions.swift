@@ -5,11 +5,12 @@ public import Foundation
 public struct KeyAttestationOptions: Sendable {
     /// The way in which the device got its attestation key.
     public enum Provisioning: Sendable {
-        /// Four certificates. The last is the root for factories.
+        /// The chain has four certificates. The last one is the root that Google uses for factories.
         case factory
-        /// Five certificates, as Google has provisioned them remotely since 2026. The last is an EC root.
+        /// The chain has five certificates, as Google has provisioned them remotely since 2026. The last one is an EC root.
         case remote
-        /// Five certificates, as Google provisioned them remotely until 2026. The last is the root for factories.
+        /// The chain has five certificates, as Google provisioned them remotely until 2026. The last one is the root that
+        /// Google uses for factories.
         case remoteUnderFactoryRoot
     }
 
@@ -17,7 +18,7 @@ public struct KeyAttestationOptions: Sendable {
     public struct Package: Sendable {
         /// Its name.
         public var name: String
-        /// Its version code.
+        /// The package's version code.
         public var version: Int64
 
         /// A package.
@@ -129,7 +130,8 @@ public struct KeyAttestationOptions: Sendable {
     public var brokenIssuerName: Int?
     /// The order in which the certificates are sent, by index; nil: leaf first.
     public var order: [Int]?
-    /// The serial numbers of certificates, by index, as the content of the INTEGER. The others are the index plus 1.
+    /// The serial numbers of certificates, by index, as the content of the INTEGER. A certificate without an entry here
+    /// has its index plus 1 as its serial number.
     public var serialNumbers: [Int: [UInt8]] = [:]
     /// The validity of certificates, by index; others are valid from a day before to thirty days after the time of
     /// issue.

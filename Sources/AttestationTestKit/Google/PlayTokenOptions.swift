@@ -37,7 +37,7 @@ public struct PlayTokenOptions: Sendable {
     public var isTestingResponse: Bool?
     /// A second binding in addition to the requested one: `requestHash` in a classic token, `nonce` in a standard token.
     public var otherBinding: String?
-    /// The payload's text instead of all of the above.
+    /// The text of the payload; nil: the options above determine it.
     public var payload: String?
 
     /// The JWE's protected header.

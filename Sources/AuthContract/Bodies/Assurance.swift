@@ -38,7 +38,8 @@ public struct Assurance: WireBody, Hashable {
     public var app: App
     /// The protection of the current key, or the party that vouches for the key.
     public var key: Key
-    /// The provider's own labels, such as `MEETS_STRONG_INTEGRITY`, and labels of the service, such as `rebound`.
+    /// The provider's own labels, such as `MEETS_STRONG_INTEGRITY`, and labels of the service, such as `rebound` (a new
+    /// App Attest key replaced the stored one).
     public var labels: [String]
 
     /// Memberwise initializer.

@@ -16,7 +16,7 @@ public struct RotateKeyRequest: WireBody, Hashable {
     public let deviceID: DeviceID
     /// The new key's base64 text, exactly as in the body: the proofs cover the text.
     public let newPublicKeyText: String
-    /// The reason for replacing the key. With `compromise`, the previous key has no overlap.
+    /// The reason for replacing the key. With `compromise`, the previous key stops being valid at once.
     public let reason: RotationReason
     /// A DER signature by the new key over ``KeyProof/rotation(deviceID:newPublicKeyText:)``.
     public let newKeyProof: [UInt8]?

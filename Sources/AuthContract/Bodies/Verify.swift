@@ -6,7 +6,7 @@ public struct VerifyRequest: WireBody, Hashable {
     public enum Body: Sendable, Hashable {
         /// The bytes as received.
         case bytes([UInt8])
-        /// The SHA-256 of the body, 32 bytes. It is enough to verify scheme 2.
+        /// The SHA-256 of the body, 32 bytes. It is enough to verify a signature of scheme 2.
         case sha256([UInt8])
     }
 
@@ -48,7 +48,7 @@ public struct VerifyRequest: WireBody, Hashable {
 
     public init(_ fields: JSONFields) throws {
         // The device chose method, path, query and headers, so their content is not checked here. An error in them must lead
-        // to a verdict on the device's request, not to an error in the caller's question.
+        // to a verdict on the device's request, not to a refusal of the caller's request.
         method = try fields.string("method")
         scheme = try fields.string("scheme")
         guard scheme == "http" || scheme == "https" else { throw JSONError(.wrongType, path: fields.pathOf("scheme")) }

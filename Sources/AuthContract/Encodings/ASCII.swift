@@ -5,7 +5,7 @@ extension UInt8 {
     var isUpperCase: Bool { UInt8(ascii: "A")...UInt8(ascii: "Z") ~= self }
     var isLetter: Bool { isLowerCase || isUpperCase }
 
-    /// Whether it is a `tchar` of RFC 9110 section 5.6.2: a character of field names and tokens.
+    /// Whether the byte is a `tchar` of RFC 9110 section 5.6.2: a character of field names and tokens.
     var isTokenCharacter: Bool { isLetter || isDigit || "!#$%&'*+-.^_`|~".utf8.contains(self) }
 
     /// Whether the byte is printable and not a space.

@@ -52,7 +52,8 @@ public enum ErrorCode: String, Sendable, Hashable, CaseIterable, Error {
     case conflict = "CONFLICT"
     /// 412, admin API: `If-Match` names a version other than the current one.
     case preconditionFailed = "PRECONDITION_FAILED"
-    /// 400: the signature scheme is unknown, departs from the profile, or is below the app's or the device's minimum.
+    /// 400: the signature scheme is unknown or below the minimum of the app or the device, or the signature does not
+    /// follow the profile of scheme 2.
     case unsupportedSigVersion = "UNSUPPORTED_SIG_VERSION"
     /// 401: the service credential or admin credential is missing or wrong.
     case unauthorized = "UNAUTHORIZED"

@@ -36,7 +36,7 @@ public struct RequestSignature: Sendable {
         raw = signature.withUnsafeBytes { Array($0) }
     }
 
-    /// The r value, 32 bytes. Replay protection claims it: an attacker without the key cannot change it.
+    /// The r value, 32 bytes. Replay protection records r as used, because an attacker without the key cannot change it.
     public var r: ArraySlice<UInt8> { raw.prefix(32) }
 
     /// The DER form.

@@ -27,7 +27,7 @@ public struct RandomUUID: Sendable, Hashable {
         (self.high, self.low) = (high, low)
     }
 
-    /// The digits as two numbers; nil if they are not those of a UUID.
+    /// The hexadecimal digits of a UUID as two 64-bit numbers; nil if the text does not have the form of a UUID.
     private static func halves(_ text: UnsafeBufferPointer<UInt8>, upperCase: Bool) -> (high: UInt64, low: UInt64)? {
         var (high, low): (UInt64, UInt64) = (0, 0)
         guard text.count == 36, text[8] == hyphen, text[13] == hyphen, text[18] == hyphen, text[23] == hyphen,

@@ -19,7 +19,7 @@ public enum Route: String, Sendable, CaseIterable {
     case forward = "/auth/v1/forward"
     /// The public keys that sign the tokens, as a JWK set (RFC 7517).
     case keySet = "/auth/v1/.well-known/jwks.json"
-    /// The same keys, at the root of the origin.
+    /// The same JWK set as at ``keySet``, at the root of the origin.
     case wellKnownKeySet = "/.well-known/jwks.json"
     /// Names the issuer and its keys (OpenID Connect Discovery 1.0).
     case openIDConfiguration = "/.well-known/openid-configuration"

@@ -1,6 +1,6 @@
 /// The value of `X-Synheart-Assertion` in a refusal with `ASSERTION_REQUIRED`.
 public struct AssertionDemand: Sendable, Hashable {
-    /// The path prefix on which every request needs an assertion; nil if only this path is known to need one.
+    /// The path prefix on which every request needs an assertion; nil if only the path of the refused request is known to need one.
     public let prefix: String?
 
     /// Memberwise initializer.

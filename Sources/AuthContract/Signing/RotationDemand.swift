@@ -2,7 +2,7 @@
 public struct RotationDemand: Sendable, Hashable {
     /// The deadline.
     public let by: UnixTime
-    /// The reason. After the deadline a key that may be compromised can no longer rotate.
+    /// The reason. If it is `compromise`, the key can no longer rotate after the deadline ``by``.
     public let reason: RotationReason
 
     /// Memberwise initializer.

@@ -8,7 +8,7 @@ public struct SchemeOneHeaders: Sendable {
     public let signature: RequestSignature
     /// The claimed time of signing. The signature covers it.
     public let timestamp: UnixTime
-    /// The nonce. The signature does not cover it, so replay protection claims `signature.r` too.
+    /// The nonce. The signature does not cover it, so replay protection also records `signature.r` as used.
     public let nonce: RequestNonce
 
     /// The value of `X-Synheart-Sig-Version`.

@@ -1,4 +1,4 @@
-/// The message of a scheme 1 signature: `METHOD \n path \n timestamp \n body`.
+/// The message of a scheme 1 signature: `METHOD\npath\ntimestamp\nbody`.
 public enum SchemeOneMessage {
     /// The bytes to hash and sign. The method is converted to upper case; the body is as sent.
     public static func bytes(method: String, path: String, timestamp: UnixTime, body: [UInt8]) -> [UInt8] {

@@ -10,7 +10,7 @@ public enum SignatureScheme: Int, Sendable, Hashable, Comparable, CaseIterable {
 
     /// The scheme that a request claims: 1 by `X-Synheart-Sig-Version`, 2 by `Signature-Input`.
     ///
-    /// - Throws: `invalidRequest` if the request has both fields or neither, or repeats the first;
+    /// - Throws: `invalidRequest` if the request has both fields or neither, or repeats `X-Synheart-Sig-Version`;
     ///   `unsupportedSigVersion` for a version other than 1.
     public init(claimedBy fields: HeaderFields) throws(ContractError) {
         switch (try fields.atMostOne(HeaderName.signatureVersion), !fields.contains(HeaderName.signatureInput)) {

@@ -31,7 +31,8 @@ typedef struct {
     clibcurl_give *give_body;
 } clibcurl_request;
 
-// A request that is not sent yet; NULL if memory runs out. The texts are copied.
+// Prepares an exchange for the request, and sends nothing yet. Copies `method` and `url`. Returns NULL if memory runs
+// out, or if curl cannot be initialized.
 clibcurl_exchange *clibcurl_open(const clibcurl_request *request);
 
 // Adds a header line, which is given without its line ending. Returns false if memory runs out.

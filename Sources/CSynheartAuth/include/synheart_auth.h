@@ -21,10 +21,11 @@ extern "C" {
  * process; do not free it. */
 const char *synheart_auth_version(void);
 
-/* ---------------------------------------------------------------- 1. The symbols that Synheart Core's runtime looks up
+/* ---------------------------------------------------------------- 1. The symbols that Synheart Core's runtime looks
+ * up
  *
- * Keys live under synheart_device_{device_id}, apart from the SDK's identities. Returned strings are malloc'd; the caller frees
- * them with free(). */
+ * Keys are named synheart_device_{device_id}. They are separate from the keys of the SDK's identities. Returned
+ * strings are malloc'd; the caller frees them with free(). */
 
 /* Loads or makes the P-256 key: {"x":"<b64url>","y":"<b64url>"}; NULL on failure. Concurrent callers, in any process, get the
  * same key. */
@@ -64,7 +65,7 @@ typedef struct synheart_native_host {
  * is installed, the version is unknown, or a function is NULL. */
 int32_t synheart_native_install_host(const synheart_native_host *host);
 
-/* The callbacks in the runtime's order. */
+/* The callbacks, in the order that Synheart Core's runtime expects. */
 typedef struct synheart_native_callbacks {
     char *(*generate_key)(const char *device_id);
     char *(*sign_bytes)(const char *device_id, const uint8_t *data, intptr_t len);
@@ -203,9 +204,10 @@ typedef struct synheart_auth_http_request {
 
 typedef struct synheart_auth_http_answer synheart_auth_http_answer;
 
-/* Gives the answer. Call it once, while `send` runs. The SDK copies everything. headers: as in the request. Returns 0, or
- * SYNHEART_AUTH_INVALID_ARGUMENT if something is malformed, there is an answer already, or the callback has returned. A body of more
- * than maximum_answer is not copied, and the request ends with SYNHEART_AUTH_ANSWER_TOO_LARGE. */
+/* Gives the SDK the server's answer. Call it once, while `send` runs. The SDK copies everything. `headers` has the
+ * form of the request's `headers`. Returns 0, or SYNHEART_AUTH_INVALID_ARGUMENT if something is malformed, there is
+ * an answer already, or `send` has returned. A body of more than maximum_answer is not copied, and the request ends
+ * with SYNHEART_AUTH_ANSWER_TOO_LARGE. */
 int32_t synheart_auth_http_answer_set(synheart_auth_http_answer *answer, int32_t status, const char *headers,
                                       const uint8_t *body, int64_t body_length);
 
@@ -283,8 +285,9 @@ typedef struct synheart_auth_request {
     int64_t maximum_answer; /* the most bytes of the answer's body; 0: 4 MiB */
 } synheart_auth_request;
 
-/* Allows signing for another origin, such as https://api.example.com. It must use https, or be this machine. Call it right after
- * making the instance, because it clears the instance's caches. Result: {} */
+/* Allows signing for another origin, such as https://api.example.com. The origin must use https, unless its host is
+ * loopback, such as 127.0.0.1. Call this function right after making the instance, because it clears the instance's
+ * caches. Result: {} */
 int32_t synheart_auth_allow_origin(synheart_auth *handle, const char *origin, char **result);
 /* Names an earlier origin of the service at base_url. After the service has moved to base_url, the SDK continues
  * to use the identities that were made at the earlier origin. Call it right after making the instance, once for

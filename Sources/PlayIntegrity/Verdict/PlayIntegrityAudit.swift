@@ -1,7 +1,7 @@
 internal import Bytes
 public import Foundation
 
-/// The result of each verification step for a token. A verification only accepts or refuses.
+/// The audit of a token: the result of each verification step. A verification only accepts or refuses the token.
 ///
 /// The audit runs the verifier's steps in the same order. It accepts nothing: a step whose expected value is missing is
 /// skipped and listed in ``unchecked``. Never register a device because of an audit.

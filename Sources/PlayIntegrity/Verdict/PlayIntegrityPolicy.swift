@@ -31,7 +31,7 @@ public struct PlayIntegrityPolicy: Sendable, Hashable {
     public var refusedAppAccessRisk: Set<String> = []
     /// The highest level of recent device activity that is accepted, 1 to 4.
     public var maximumActivityLevel: Int64?
-    /// Recall bits to refuse when set.
+    /// Bits of Play Integrity's device recall, such as `bitFirst`. A device with one of these bits set is refused.
     public var refusedDeviceRecall: Set<String> = []
 
     /// A policy with the defaults above for an app that is signed with one of these certificates.

@@ -49,8 +49,8 @@
         private static func code(_ status: OSStatus) -> KeyStoreError.Code {
             switch status {
             case errSecItemNotFound: .notFound
-            // The device is locked, not unlocked since boot, without a keychain, or in dark wake; another call made the item first;
-            // the disk is full or fails; memory is short.
+            // Temporary failures: the device is locked, was not unlocked since boot, has no keychain, or is in dark wake; another
+            // call made the item first; the disk is full or fails; memory is short.
             case errSecInteractionNotAllowed, errSecNotAvailable, errSecInDarkWake, errSecDuplicateItem, errSecDiskFull,
                 errSecIO, errSecAllocate:
                 .unavailable

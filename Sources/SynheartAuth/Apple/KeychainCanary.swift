@@ -19,8 +19,8 @@
             case present = 1
         }
 
-        /// Interprets a "not found" of a record. Returns `absent` only if the canary confirms that, or if there was no canary and
-        /// one could be made, as at a first launch.
+        /// Interprets a "not found" of a record. Returns `absent` only if the record's canary (a separate item that states
+        /// whether the record was made) confirms this, or if there was no canary and one could be made, as at a first launch.
         func reading(ofAbsent name: RecordName, of owner: GroupOwner? = nil) -> StorageReading {
             let canary = item(name.text)
             switch canary.read(of: owner) {
@@ -40,18 +40,19 @@
             }
         }
 
-        /// Records in the canary that the record exists. Called before the record is made, and after its move to an access group.
+        /// Notes in the record's canary, a separate item, that the record exists. Called before the record is made, and after
+        /// the record was moved to an access group.
         func markPresent(_ name: RecordName) throws(StorageError) { try item(name.text).write([Mark.present.rawValue]) }
 
-        /// Records in the canary that the record is gone. Called after the record was removed. If the canary cannot be
-        /// written, as on a full disk, removes it: a later reading makes a new canary and returns `absent`.
+        /// Notes in the record's canary, a separate item, that the record is gone. Called after the record was removed. If the canary
+        /// cannot be written, as on a full disk, removes the canary: a later reading of the record makes a new canary and returns `absent`.
         func markGone(_ name: RecordName) {
             let canary = item(name.text)
             do throws(StorageError) { try canary.write([Mark.absent.rawValue]) } catch { try? canary.remove() }
         }
 
-        /// Throws if the canary is damaged or cannot be read, or if a new item cannot be written and read. Creates the canary if
-        /// there is none.
+        /// Throws if the canary `name` (an item with one of two known values) is damaged or cannot be read, or if a new test
+        /// item cannot be written and read. Creates the canary if there is none.
         func check(_ name: String = "keys") throws(StorageError) {
             let canary = item(name)
             switch canary.read() {
@@ -96,8 +97,8 @@
         /// Blocks the caller's thread for 200 ms.
         static let pause: @Sendable () -> Void = { Thread.sleep(forTimeInterval: 0.2) }
 
-        /// The status of a look-up. `errSecItemNotFound` only if the canary works and a second look finds nothing either;
-        /// `errSecNotAvailable` if the canary fails.
+        /// The status of a look-up. Returns `errSecItemNotFound` only if the canary, a test item, shows that the Keychain
+        /// works and a second look-up finds nothing either. Returns `errSecNotAvailable` if the check of the canary fails.
         func run(_ look: () -> OSStatus) -> OSStatus {
             let status = look()
             guard status == errSecItemNotFound else { return status }

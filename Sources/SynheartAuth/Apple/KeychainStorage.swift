@@ -41,7 +41,8 @@
             locks = folder.map { LockDirectory(path: $0 + "/ai.synheart.auth", unprotect: unprotect) }
         }
 
-        /// Reads the record. If the Keychain finds none, the record's canary decides whether that is true.
+        /// Reads the record. If the Keychain finds none, the record's canary (a separate item that states whether the record
+        /// was made) decides whether the record is really absent.
         public func read(_ name: RecordName) -> StorageReading {
             if let misconfiguration { return .unavailable(misconfiguration) }
             let item = item(name)
@@ -52,8 +53,8 @@
             return canary.reading(ofAbsent: name, of: owner)
         }
 
-        /// The version of a file next to the locks, because the Keychain has no versions. Reading the version is one system call,
-        /// without a call of the Keychain.
+        /// A probe of the record's version. The Keychain has no versions, so a file next to the locks has the version.
+        /// Reading the version is one system call, without a call of the Keychain.
         public func versions(of name: RecordName) -> VersionProbe? { locks?.versions(of: Self.versionFile(name)) }
 
         /// Replaces the complete item.
@@ -96,7 +97,8 @@
             try item(RecordName(hashing: "unreadable \(name.text)")).write(bytes)
         }
 
-        /// Throws if the record's canary is damaged or cannot be read, or if a new item cannot be written and read.
+        /// Throws if the record's canary (a separate item that states whether the record was made) is damaged or cannot be
+        /// read, or if a new test item cannot be written and read.
         public func checkCanary(of name: RecordName) throws(StorageError) { try canary.check(name.text) }
 
         /// Takes a file lock, because the Keychain has no locks.
@@ -186,7 +188,7 @@
             return probe
         }
 
-        /// Ends the version, before a change.
+        /// Ends the current version of a record before the record changes, by marking the version file.
         func beginChange(of name: String) throws(PrivateDirectory.Failure) {
             try directory.ensureExists()
             unprotect(directory.path)
@@ -194,7 +196,7 @@
             unprotect(directory.path + "/" + name)
         }
 
-        /// Lets readers make a new version, after a change.
+        /// Lets readers make a new version of a record after the record has changed, by removing the marked version file.
         func endChange(of name: String) { directory.removeMarked(name) }
 
         #if canImport(Darwin)

@@ -70,8 +70,8 @@
             }
         }
 
-        /// Uses the earlier SDK's key, or else the key of `base`. If there is neither, checks the canary and looks again after a
-        /// pause before it returns nil.
+        /// Uses the earlier SDK's key, or else the key of `base`. If there is neither, checks by the Keychain's canary, a
+        /// test item, that the Keychain works, and looks again after a pause before it returns nil.
         private func use<Value>(
             _ alias: KeyAlias, _ body: (SecureEnclave.P256.Signing.PrivateKey) throws(KeyStoreError) -> Value,
             orBase: () throws(KeyStoreError) -> Value?

@@ -87,7 +87,7 @@
             }
         }
 
-        /// Deletes every key of this name, and its canary.
+        /// Deletes every key of this name, and the canary (a test key) that belongs to this name.
         public func delete(_ alias: KeyAlias) throws(KeyStoreError) {
             try delete(alias.text)
             try delete(Self.canary(alias))
@@ -100,7 +100,8 @@
             }
         }
 
-        /// Throws if the Keychain's canary fails its check, or if the key's canary cannot sign.
+        /// Throws if the check of the Keychain's canary (a test item) fails, or if the key's canary (a test key of the same
+        /// kind) cannot sign.
         ///
         /// A canary key that is not found, or is permanently unusable, is replaced: if the new one is found and signs, the
         /// platform works. Any other failure of the canary key fails this check. The canary key is then replaced too, unless it is

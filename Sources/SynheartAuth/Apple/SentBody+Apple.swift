@@ -20,7 +20,7 @@
             var stream: InputStream?
         }
 
-        /// Opens a body and returns. A thread then reads the body to its end, or until the stream has no reader.
+        /// Opens a body and returns. A thread then reads the body, to its end or until the stream for URLSession is released.
         static func make(_ source: BodySource, within limit: Duration) async throws -> SentBody {
             let (original, copy) = (source.original, source.copy)
             let body = try SentBody()

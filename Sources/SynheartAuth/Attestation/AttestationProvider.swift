@@ -22,7 +22,7 @@ public protocol AttestationProvider: Sendable {
 }
 
 extension AttestationProvider {
-    /// The default: nil, because every program that shares the record can use the handles.
+    /// The default: nil. Every program that shares the identity's record can use the handles.
     public var handleOwner: String? { nil }
 
     /// The default: nil, because the provider needs no handle.
@@ -137,7 +137,7 @@ struct NoAttestation: AttestationProvider {
         /// Memberwise initializer.
         public init(platform: AttestationPlatform = .ios) { self.platform = platform }
 
-        /// The fixed proof. The service also demands a key proof.
+        /// Returns the fixed proof of development mode. The service also demands a signature with the key.
         public func attest(_ subject: AttestationSubject) async throws(AttestationError) -> AttestationEvidence {
             AttestationEvidence(proof: RegisterRequest.developmentProof)
         }

@@ -68,12 +68,12 @@ extension SynheartAuthError {
         SynheartAuthError(RetryTable.Situation(error.code), error.message, cause: error)
     }
 
-    /// The record has no attested App Attest key, or Apple no longer knows it.
+    /// The error of an identity whose record has no attested App Attest key, or whose App Attest key Apple no longer knows.
     static func assertionKeyLost(cause: AttestationError? = nil) -> SynheartAuthError {
         SynheartAuthError(.assertionKeyLost, "the App Attest key is gone", cause: cause)
     }
 
-    /// The App Attest key is gone, and the service accepts no new one.
+    /// The error of an identity whose App Attest key is gone, if the service accepts no new one.
     static func rebindRefused(cause: SynheartAuthError) -> SynheartAuthError {
         SynheartAuthError(
             .rebindRefused, "the App Attest key is gone, and the service takes no new one by rotation", cause: cause,

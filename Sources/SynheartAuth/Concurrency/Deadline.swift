@@ -54,7 +54,7 @@ final class CallLife: Sendable {
         }?.cancel()
     }
 
-    /// Runs `body`, and cancels it when the call ends.
+    /// Runs `body`. `finish()` cancels it.
     func during<Value: Sendable>(
         _ body: @escaping @Sendable () async throws(SynheartAuthError) -> Value
     ) async throws(SynheartAuthError) -> Value {
@@ -78,7 +78,7 @@ final class CallLife: Sendable {
 
     /// The remaining time.
     ///
-    /// - Throws: `NETWORK_ERROR` if there is none.
+    /// - Throws: `NETWORK_ERROR` if no time remains, or if the call has ended.
     @discardableResult
     func remaining() throws(SynheartAuthError) -> Duration {
         try state.withLock { state throws(SynheartAuthError) in try remaining(state) }
@@ -104,17 +104,17 @@ final class CallLife: Sendable {
 }
 
 extension SynheartAuthError {
-    /// The call's deadline has passed. Its operation may still succeed.
+    /// The error of a call whose deadline has passed. The call's operation may still succeed.
     package static var deadlinePassed: SynheartAuthError {
         SynheartAuthError(.deadlinePassed, "the call's deadline has passed; what it began may still be done")
     }
 
-    /// The identity was reset while the operation waited.
+    /// The error of an operation that waited while the identity was reset.
     static var resetMeanwhile: SynheartAuthError {
         SynheartAuthError(.resetMeanwhile, "the identity was reset while the operation waited")
     }
 
-    /// A call in a forked process.
+    /// The error of a call in a forked process.
     package static var forked: SynheartAuthError {
         SynheartAuthError(
             .notConfigured, "a forked process cannot use the SDK of its parent: fork first, or call exec in the child")

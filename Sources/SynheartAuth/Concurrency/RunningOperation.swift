@@ -1,6 +1,6 @@
 /// A running operation of an identity. It belongs to the actor that began it.
 final class RunningOperation<Value: Sendable> {
-    /// An operation runs in a task of its own, so that it survives the cancellation of its callers.
+    /// The task of an operation. It is separate from the tasks of its callers, so that the operation continues when a caller is cancelled.
     typealias Work = Task<Result<Value, SynheartAuthError>, Never>
 
     let work: Work

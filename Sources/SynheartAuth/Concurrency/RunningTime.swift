@@ -33,7 +33,7 @@ struct UnlimitedTime: RunningTime {
     }
 }
 
-/// A lock together with the running time that covers it.
+/// A lock, together with the running time that the system grants while the process holds the lock.
 final class HeldLock: StorageLock {
     /// The operation lock of the current task.
     @TaskLocal static var operation: HeldLock?
@@ -57,7 +57,7 @@ final class HeldLock: StorageLock {
         self.isOperation = isOperation
     }
 
-    /// Covers the lock with this time. Call it before taking the lock.
+    /// Sets the running time of the lock. Call this before taking the lock.
     func cover(_ time: any RunningTimeHold) { state.withLock { $0.time = time } }
 
     /// Stores the taken lock. If the time has ended meanwhile, releases the lock and returns false.

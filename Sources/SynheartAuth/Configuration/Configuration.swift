@@ -2,7 +2,8 @@ public import AuthContract
 public import Foundation
 
 extension SynheartAuth {
-    /// The parts that the SDK uses. `init(baseUrl:)` uses the platform's own; each part can be replaced.
+    /// The auth service, the SDK's settings, and the parts that the SDK uses, such as the transport. `init(baseUrl:)`
+    /// uses the platform's own parts; each part can be replaced.
     public struct Configuration: Sendable {
         /// The auth service.
         let origin: AuthOrigin

@@ -42,7 +42,7 @@ enum RetryTable {
         /// Finish an interrupted rotation and sign again, or sign again with a key that has replaced the refused one. Otherwise do
         /// as for `confirm`.
         case finishRotation
-        /// If the verdict came from another origin than the auth service, confirm it by a status request to the auth service.
+        /// If the refusal came from an origin other than the auth service's, confirm it by a status request to the auth service.
         case confirm
     }
 

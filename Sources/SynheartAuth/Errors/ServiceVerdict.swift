@@ -2,8 +2,8 @@ internal import AuthContract
 
 /// Reads an answer's refusal, server time and demands.
 enum ServiceVerdict {
-    /// The error of an answer that is not 2xx. Only a 4xx in the contract's form is a verdict. Anything else, such as a proxy's
-    /// page, is a network error.
+    /// The error of an answer that is not 2xx. Only a 4xx in the contract's form is the service's decision about the
+    /// request. Any other answer, such as a proxy's page, is a network error.
     ///
     /// - Parameter origin: The origin of the answer.
     static func error(of answer: TransportResponse, from origin: RequestOrigin? = nil) -> SynheartAuthError {

@@ -32,10 +32,12 @@ public protocol KeyStore: Sendable {
     /// Deletes a key. Succeeds if there is no such key.
     func delete(_ alias: KeyAlias) throws(KeyStoreError)
 
-    /// Throws unless canaries prove that the platform works. The SDK calls this before it believes a suspicious answer about a key.
+    /// Throws unless canaries (a test item in the storage and a test key) prove that the platform works. The SDK calls
+    /// this before it believes a suspicious answer about a key.
     ///
-    /// The storage canary is read back with its data, and a new one can be written. The key canary is a key of the same kind and
-    /// age that signs. If all canaries are gone together with the key, a new canary that works is sufficient proof.
+    /// The storage canary must be read back with its data, and a new item must be writable. The key canary is a key of
+    /// the same kind and age, and must sign. If all canaries are gone together with the key, a new canary that works is
+    /// sufficient proof.
     func checkCanaries(of alias: KeyAlias) throws(KeyStoreError)
 }
 
@@ -46,7 +48,8 @@ extension KeyStore {
     /// The default: nil, because signing in hardware blocks.
     public func signer(_ alias: KeyAlias) throws(KeyStoreError) -> KeySigner? { nil }
 
-    /// The default: has no canaries and succeeds. The SDK then believes a second suspicious answer at least two seconds later.
+    /// The default: succeeds, because the key store has no canaries (test items and keys). The SDK then believes a second
+    /// suspicious answer at least two seconds later.
     public func checkCanaries(of alias: KeyAlias) throws(KeyStoreError) {}
 }
 
@@ -78,8 +81,8 @@ public enum KeyProtection: String, Sendable, Hashable, CaseIterable {
 
 /// The failure of a key store: one answer of the platform. The SDK decides what follows for the identity (``Code``).
 public struct KeyStoreError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The kinds of answers. The SDK believes `notFound`, `failed` and codes that an app defines only after a second such answer at
-    /// least two seconds later, and only if the canaries work then.
+    /// The kinds of answers. The SDK believes `notFound`, `failed` and codes that an app defines only after a second such
+    /// answer at least two seconds later, and only if ``KeyStore/checkCanaries(of:)`` succeeds then.
     public struct Code: RawRepresentable, Sendable, Hashable, CaseIterable {
         /// A short name for logs.
         public let rawValue: String

@@ -35,7 +35,7 @@ final class AnswerBuffer: Sendable {
     /// The largest number of bytes on the disk: 256 MiB.
     static let usualLimit = 256 * 1024 * 1024
     private static let memory = 1024 * 1024
-    /// A piece with fewer bytes is extended before a new piece begins.
+    /// The smallest piece in memory: bytes that arrive are added to the last piece until it has this size.
     private static let smallest = 16 * 1024
     private static let threads = BoundedThreads(limit: 4)
 

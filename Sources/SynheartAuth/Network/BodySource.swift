@@ -48,7 +48,7 @@ public final class BodySource: Sendable {
         }
     }
 
-    /// Starts sending the body. The source retains the result, because the body's stream needs it until its end.
+    /// Starts sending the body. The source retains the result, because the body's stream needs the result until the stream ends.
     func send(within limit: Duration) async throws -> SentBody {
         guard copy?.beginsNow() ?? true else { throw UnreadableBody() }
         let body = try await SentBody.make(self, within: limit)

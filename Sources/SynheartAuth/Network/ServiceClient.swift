@@ -66,8 +66,8 @@ struct ServiceClient: Sendable {
         let receivedAt = clock.wallMilliseconds
         let roundTrip = clock.continuous - sentAt
         let serverTime = ServiceVerdict.serverTime(answer)
-        // The offset assumes that the answer's way took half of the round trip. That is a bad guess for a long round trip,
-        // such as one during which the process was suspended.
+        // The offset assumes that the answer was on its way for half of the round trip. That is a bad guess for a long round
+        // trip, such as one during which the process was suspended.
         let offset = serverTime.flatMap { time in
             roundTrip > Self.longestRoundTrip
                 ? nil : ClockOffset(serverTime: time, receivedAt: receivedAt, roundTrip: roundTrip)

@@ -1,5 +1,5 @@
-// On Linux only `Checks/apple-stand-ins` compiles this file: its Security stands in for Apple's, and its URLSession is that of
-// swift-corelibs-foundation, over libcurl.
+// On Linux only `Checks/apple-stand-ins` compiles this file, with a stand-in for Apple's Security and with the
+// URLSession of swift-corelibs-foundation, which uses libcurl.
 #if canImport(Security) && canImport(FoundationNetworking)
     internal import Foundation
     internal import FoundationNetworking
@@ -19,7 +19,7 @@
             message.httpBodyStream = stream
             if let length {
                 message.setValue("\(length)", forHTTPHeaderField: "Content-Length")
-                // Otherwise libcurl would send chunks. A header with a blank value is not sent (`CURLOPT_HTTPHEADER`).
+                // Keep libcurl from sending the body in chunks: a header with a blank value is not sent (`CURLOPT_HTTPHEADER`).
                 message.setValue(" ", forHTTPHeaderField: "Transfer-Encoding")
             }
             return dataTask(with: message)

@@ -41,7 +41,7 @@ public struct FileStorage: RecordStorage {
         }
     }
 
-    /// Throws unless a canary file can be written and read back.
+    /// Throws unless a test file (the canary) can be written and read back.
     public func checkCanary(of name: RecordName) throws(StorageError) {
         try withStorageError { () throws(PrivateDirectory.Failure) in try directory.check() }
     }

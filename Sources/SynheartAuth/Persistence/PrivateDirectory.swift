@@ -37,13 +37,13 @@ struct PrivateDirectory: Sendable {
     /// treated as any other damaged record.
     static let maximumSize = 256 * 1024
 
-    /// The bytes of a file; nil if there is none. Refuses links, everything that is not a regular file, files of another user or
-    /// that others can access. Reads the beginning of a file that is too large. Opens without blocking, because a FIFO would wait for its
-    /// writer.
+    /// The bytes of a file; nil if there is none. Refuses links, files that are not regular, and files that another user
+    /// owns or can access. Reads only the beginning of a file that is too large. Opens the file without blocking, because
+    /// opening a FIFO would otherwise wait for a writer.
     func read(_ name: String) throws(Failure) -> [UInt8]? {
         let descriptor = open(path + "/" + name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard descriptor >= 0 else {
-            // A missing directory is absent too: nothing was ever written.
+            // If the directory is missing, nothing was ever written, so the file is absent too.
             if errno == ENOENT { return nil }
             throw Failure(call: "open", number: errno)
         }
@@ -55,11 +55,11 @@ struct PrivateDirectory: Sendable {
         return try read(descriptor, min(Int(information.st_size), Self.maximumSize))
     }
 
-    /// A probe of a file's version, which changes whenever the file, its mode or its owner does. The probe returns nil if the file
-    /// did not exist at first, was removed or replaced, or has a type or mode that `read` refuses. It does not check the owner.
+    /// A probe of a file's version, which changes whenever the file, its mode or its owner does. The probe returns nil if the file did
+    /// not exist at first, was removed or replaced, or has a type or mode that `read` refuses. Any owner is allowed.
     ///
-    /// The probe keeps the file open: a stat of an open file takes half as long as a stat by path, and signing a request takes
-    /// only as long as forty such stats. So the probe does not notice that a parent directory was renamed.
+    /// The probe keeps the file open. A stat by path takes twice as long, which is one fortieth of the time that signing a request takes.
+    /// So the probe does not notice that a parent directory was renamed.
     func versions(of name: String) -> VersionProbe {
         let file = OpenFile(path + "/" + name)
         return { file.version }
@@ -193,7 +193,7 @@ struct PrivateDirectory: Sendable {
         guard information.st_mode & 0o077 == 0, information.st_uid == geteuid() else { throw .notPrivate }
     }
 
-    // The parents are not checked, because it would not help: another user who can write to a parent can replace this directory after the check.
+    // The parents are not checked. It would not help: another user who can write to a parent can replace this directory later.
     private func ensureExistsUnchecked() throws(Failure) {
         do {
             try FileManager.default.createDirectory(

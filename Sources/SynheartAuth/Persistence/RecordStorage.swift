@@ -10,8 +10,8 @@ public protocol RecordStorage: Sendable {
     /// Reads the record. On a locked device the result must be unavailable, never absent.
     func read(_ name: RecordName) -> StorageReading
 
-    /// A probe of the record's version, so that the SDK need not read an unchanged record again; nil if the storage has none. The
-    /// probe answers within microseconds, without blocking. After a change it returns another version, or nil.
+    /// A probe of the record's version, so that the SDK need not read an unchanged record again; nil if the storage has no such probe. The
+    /// probe answers within microseconds, without blocking. After a change of the record, it returns another version, or nil.
     func versions(of name: RecordName) -> VersionProbe?
 
     /// Replaces the record atomically and durably.
@@ -23,8 +23,9 @@ public protocol RecordStorage: Sendable {
     /// Keeps a copy of a record that could not be decoded.
     func setAside(_ bytes: [UInt8], of name: RecordName) throws(StorageError)
 
-    /// Throws unless canaries prove that the storage works: one is read back with its data, and a new one is written. The SDK
-    /// calls this before it believes that a record is damaged, or that it is absent after an error with `saysAbsent`.
+    /// Throws unless test records (canaries) prove that the storage works: an existing canary is read back with its data,
+    /// and a new one is written. The SDK calls this function before it believes that a record is damaged, or that a
+    /// record is absent after an error with `saysAbsent`.
     func checkCanary(of name: RecordName) throws(StorageError)
 
     /// Takes a lock that all processes sharing the storage respect; nil if another holder has it. A process that dies loses its
@@ -36,7 +37,7 @@ extension RecordStorage {
     /// The default: no probe.
     public func versions(of name: RecordName) -> VersionProbe? { nil }
 
-    /// The default: has no canary and succeeds.
+    /// The default implementation has no canary (test record) to check, and always succeeds.
     public func checkCanary(of name: RecordName) throws(StorageError) {}
 
     /// Takes a lock, and calls `pause` after each failed attempt.
@@ -97,8 +98,8 @@ public struct StorageError: Error, Sendable, Hashable, CustomStringConvertible {
     /// Whether the app is built or configured wrongly, such as for an access group that it may not use. The SDK then throws
     /// `NOT_CONFIGURED` with the reason.
     public let isMisconfigured: Bool
-    /// Whether the platform reports that the record is absent, but this may be wrong. The SDK believes it after a second such
-    /// answer at least two seconds later, if the canary then works.
+    /// Whether the platform reports that the record is absent, but this may be wrong. The SDK believes the report after a
+    /// second one at least two seconds later, if `checkCanary` then succeeds.
     public let saysAbsent: Bool
     /// Whether the storage is locked or busy, and may work later.
     public let isTemporary: Bool

@@ -80,7 +80,8 @@ struct Registrar: Sendable {
         }
     }
 
-    /// Whether an attempt that waited can continue: the record is as the attempt left it, and the challenge is still valid.
+    /// Whether an attempt that waited for the attestation provider can continue: the record is as the attempt left it,
+    /// and the challenge is still valid.
     func canGoOn(_ waiting: RegistrationAttempt.Candidate) async throws(SynheartAuthError) -> Bool {
         let record = try await context.ledger.load()
         guard case .registration(let reference, _) = record.journal, record.state == .keyReady else { return false }
@@ -146,11 +147,11 @@ struct Registrar: Sendable {
 
     private func giveUpAttempt(_ failure: RegistrationFailure) async throws(SynheartAuthError) {
         do throws(SynheartAuthError) {
-            // Before the first transition there is nothing to undo.
+            // Before the attempt first changes the record's state, there is nothing to undo.
             guard try await context.ledger.load().state != .unregistered else { return }
             try await context.ledger.apply(.registrationFailed(forgetsKey: failure.forgetsKey))
         } catch {
-            // Report the first failure. The next call settles the record.
+            // Throw the attempt's error, not the error of this cleanup. The next call cleans up the record.
             throw failure.error
         }
     }
@@ -200,7 +201,8 @@ extension IdentityContext {
         }
     }
 
-    /// Whether the device is registered according to the record, and its key is not lost. A mere suspicion of a loss has no effect.
+    /// Whether the device is registered according to the record, and its key is not lost. A mere suspicion that the key
+    /// is lost does not change the result.
     func isRegistered() async throws(SynheartAuthError) -> Bool {
         let record = try await ledger.load()
         do throws(SynheartAuthError) {

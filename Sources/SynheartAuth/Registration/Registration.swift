@@ -6,7 +6,7 @@ public struct Registration: Sendable, Hashable {
         case registered
         /// The device was registered before. Nothing was sent.
         case alreadyRegistered
-        /// The service has not decided yet. Call again later.
+        /// The service has not decided yet. Call `registerDevice` again later.
         case pending
     }
 

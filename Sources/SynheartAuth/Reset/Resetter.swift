@@ -12,7 +12,8 @@ struct Resetter: Sendable {
         do throws(SynheartAuthError) {
             record = try await context.ledger.loadOfAnyOrigin()
         } catch {
-            // A record that cannot be decoded names no device. A record that cannot be read now may name one.
+            // A record that cannot be decoded names no device, so delete everything. A record that cannot be read now may name
+            // one, so throw.
             guard error.cause is UndecodableRecord else { throw error }
             return try await deleteEverything()
         }
@@ -51,8 +52,9 @@ struct Resetter: Sendable {
         try await context.ledger.clear()
     }
 
-    /// Tells the service, best effort: 204, `NOT_REGISTERED` and `DEVICE_REVOKED` mean done. If the service cannot be reached, it keeps the
-    /// device's row and accepts the key until an operator ends the device or the key becomes too old.
+    /// Tells the service that the device gives up its identity, best effort. 204, `NOT_REGISTERED` and `DEVICE_REVOKED`
+    /// mean that the service knows. If the service cannot be reached, it keeps the device's row and accepts the key until
+    /// an operator ends the device's identity or the key becomes too old.
     private func tellService(_ record: IdentityRecord) async {
         guard record.deviceID != nil, let key = record.key,
             context.ledger.isOurs(record)

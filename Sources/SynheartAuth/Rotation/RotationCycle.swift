@@ -13,8 +13,8 @@ struct RotationGoal: Sendable, Hashable {
 }
 
 extension RotationGoal {
-    /// The goal of finishing a pending rotation. Its reason is `compromise` if the pending rotation has that reason or
-    /// the service demands a rotation for it.
+    /// The goal of finishing a pending rotation. Its reason is `compromise` if the pending rotation has that reason, or
+    /// if the service demands a rotation for that reason.
     init(finishing pending: PendingRotation, demanded demand: RotationDemand?) {
         self.init(reason: demand?.reason == .compromise ? .compromise : pending.reason)
     }

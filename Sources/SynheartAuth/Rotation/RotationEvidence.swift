@@ -1,17 +1,17 @@
 internal import AuthContract
 
-/// The evidence that a rotation sends to attest again (spec chapter *Rotation extensions*).
+/// The evidence by which a rotation attests the device again (spec chapter *Rotation extensions*).
 struct RotationEvidence: Sendable {
     let challenge: [UInt8]
     var assertion: [UInt8]?
     var proof: String?
     var keyAttestation: [[UInt8]]?
-    /// Whether `proof` attests the new handle in the journal.
+    /// Whether `proof` attests the new handle (the id of a new App Attest key) that the journal names.
     var usesNewHandle = false
 }
 
-/// Gets evidence for a rotation: on iOS an assertion by the stored App Attest key, or an attestation of a new one if that key is
-/// gone; on Android a token, a chain, or both.
+/// Gets evidence for a rotation. On iOS: an assertion by the stored App Attest key, or an attestation of a new App
+/// Attest key if the stored one is gone. On Android: a Play Integrity token, a key attestation chain, or both.
 struct RotationEvidenceStep: Sendable {
     let context: IdentityContext
 
@@ -39,7 +39,8 @@ struct RotationEvidenceStep: Sendable {
             // After a compromise the service refuses a new App Attest key: a thief of the signing key could attest a phone of
             // their own.
             guard error.remedy == .rebind, pending.reason != .compromise else { throw error }
-            // Do not bind a new key while an earlier copy may take effect: the answer would not show which of the two copies did.
+            // Do not bind a new key while an earlier copy of the rotation request may take effect: the answer to the new request
+            // would not show which of the two requests took effect.
             guard pending.lastCopy == nil else {
                 throw SynheartAuthError(.rotationFailed, "an earlier copy of the rotation may still take effect")
             }
@@ -47,7 +48,7 @@ struct RotationEvidenceStep: Sendable {
         return try await rebound(subject, challenge)
     }
 
-    /// Drops a handle whose attestation the service refused.
+    /// Drops the new handle (the id of a new App Attest key) from the journal if the service refused its attestation.
     func forgetRefusedHandle() async throws(SynheartAuthError) {
         guard case .rotation(let pending) = try await context.ledger.load().journal,
             pending.newHandle?.isUsed == true, !pending.hasOpenRebind
@@ -68,7 +69,8 @@ struct RotationEvidenceStep: Sendable {
                 return evidence
             } catch {
                 guard error.remedy != .askProviderAgain else { throw error }
-                // Apple's rule: discard the key id after any error but an unavailable provider. A missing answer is not an error.
+                // Apple's rule: discard the key id after any error, unless the provider is unavailable. `noAnswer` (the provider did
+                // not answer in time) is not such an error.
                 if handle != nil, (error.cause as? AttestationError)?.code != .noAnswer {
                     try await context.ledger.apply(.rotationHandleForgotten)
                 }
@@ -78,7 +80,8 @@ struct RotationEvidenceStep: Sendable {
         }
     }
 
-    /// The handle in the journal, or else a new one, persisted before its first use; nil if the provider needs none.
+    /// The new handle (the id of a new App Attest key) in the journal. If there is none, makes one, and persists it
+    /// before its first use. Nil if the provider needs no handle.
     private func newHandle() async throws(SynheartAuthError) -> String? {
         if case .rotation(let pending) = try await context.ledger.load().journal, let handle = pending.newHandle {
             return handle.id

@@ -1,7 +1,7 @@
 internal import AuthContract
 
-/// The rule for when a key is due: at once if the service demands it; else after 90 days, minus up to 9 days by device id, so that
-/// devices registered together rotate at different times.
+/// The rule for when a rotation of the key is due: at once if the service demands a rotation; else after 90 days,
+/// minus up to 9 days by device id, so that devices registered together rotate at different times.
 enum RotationSchedule {
     static let age: Int64 = 90 * 86_400
     static let jitter: Int64 = 9 * 86_400
@@ -15,7 +15,8 @@ enum RotationSchedule {
         // The id is random, so its first bytes spread devices evenly, and are the same at every launch.
         let draw = deviceID.bytes.prefix(4).reduce(Int64(0)) { $0 << 8 | Int64($1) }
         let elapsed = now - since
-        // A date far ahead comes from a wrong clock, so the key's age is unknown. Such a key is due.
+        // If the key's date is more than a day in the future, a clock was wrong, so the key's age is unknown. Such a key is
+        // due for rotation.
         return elapsed >= age - draw % jitter || elapsed < -day
     }
 }

@@ -8,7 +8,7 @@ extension Rotator {
         let serverTime: UnixTime?
         /// Whether the service demands that this key rotates.
         var mustRotate = false
-        /// Seconds for which the key may still verify although the new one has replaced it.
+        /// The seconds for which the service may still accept this key after the new key has replaced it.
         var overlap: Int64 = 0
     }
 
@@ -17,12 +17,13 @@ extension Rotator {
 
     /// The current key according to the service's status; nil if the service refuses both keys.
     ///
-    /// The status is requested with the old key, and then with the new key if the old one is refused or lost.
-    /// If no key can assert as the status demands, the result is the key whose signature the service accepts. That may be the old
-    /// key during its overlap.
+    /// The status is requested with the old key, and then with the new key if the old one is refused or lost. If the
+    /// service accepts the signature of a key but refuses the request for lack of a valid assertion, the result is that
+    /// key. This may be the old key although the new one has replaced it: the service accepts both for a while.
     ///
-    /// - Throws: `KEY_INVALIDATED` if the old key is lost and the new one is lost or refused. In that case the identity has no key.
-    ///   `ROTATION_FAILED` if the old key is refused and the new one is lost. The refusal may be a mistake, so the old key stays.
+    /// - Throws: `KEY_INVALIDATED` if the old key is lost and the new one is lost or refused. In that case the identity
+    ///   has no key. `ROTATION_FAILED` if the old key is refused and the new one is lost. The refusal may be a mistake,
+    ///   so the old key stays.
     func currentKey(
         _ pending: PendingRotation, _ record: IdentityRecord
     ) async throws(SynheartAuthError) -> CurrentKey? {

@@ -7,9 +7,10 @@ extension Rotator {
         let proof: RequestSignature
     }
 
-    /// The new key. If a copy of its rotation may have been sent before, this is the key that the journal names.
+    /// The new key. If a copy of the rotation request with an earlier new key may have been sent, this is that key, which
+    /// the journal names.
     ///
-    /// - Throws: `ROTATION_FAILED` if that key is lost while a copy may still take effect.
+    /// - Throws: `ROTATION_FAILED` if that key is lost while a sent copy may still take effect.
     func makeKey(for deviceID: DeviceID, challenge: [UInt8]?) async throws(SynheartAuthError) -> NewKey {
         let pending = try await pending()
         if pending.thumbprint != nil {

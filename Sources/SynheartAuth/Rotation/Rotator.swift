@@ -9,7 +9,8 @@ internal import Bytes
 struct Rotator: Sendable {
     let context: IdentityContext
 
-    /// The seconds for which the service may accept a copy: ten minutes after its timestamp, and five more for clock differences.
+    /// The seconds for which the service may accept a copy of the rotation request: ten minutes after the copy's
+    /// timestamp, and five more for clock differences.
     static let lifeOfACopy: Int64 = 15 * 60
 
     /// Makes one attempt. Afterwards the identity is in `registered`, or in `keyInvalid` if its key is lost, unless the record

@@ -9,7 +9,7 @@ struct PlatformRuntime: Sendable {
     let keyStore: any KeyStore
     let attestation: any AttestationProvider
     let secrets: any RuntimeSecrets
-    /// The locks that keep two processes from making one key twice.
+    /// The storage whose locks keep two processes from making one key twice.
     let storage: any RecordStorage
     let logger: any AuthLogger
     /// Waits before another try.
@@ -29,7 +29,7 @@ struct PlatformRuntime: Sendable {
     // 30 seconds in total, the limit of every call of a provider.
     private static let turnAttempts = 3_000
     private static let turnPause = Duration.milliseconds(10)
-    /// The pauses between attempts: 1.9 seconds in total.
+    /// The pauses between attempts to read a secret: 1.9 seconds in total.
     private static let loadPauses: [Duration] = [100, 200, 400, 600, 600].map { .milliseconds($0) }
 
     func generateKey(_ deviceID: String) -> String? {
@@ -150,7 +150,7 @@ struct PlatformRuntime: Sendable {
     }
 }
 
-/// The runtime's small secrets.
+/// Stores the runtime's small secrets.
 protocol RuntimeSecrets: Sendable {
     func read(service: String, key: String) -> StorageReading
     func write(_ bytes: [UInt8], service: String, key: String) throws(StorageError)
@@ -169,7 +169,7 @@ struct StoredSecrets: RuntimeSecrets {
 
     func remove(service: String, key: String) throws(StorageError) { try storage.remove(Self.name(service, key)) }
 
-    /// The length comes first, so that no two pairs share a name.
+    /// The length of `service` comes first, so that no two pairs of `service` and `key` share a record name.
     private static func name(_ service: String, _ key: String) -> RecordName {
         RecordName(hashing: "secure \(service.utf8.count) \(service) \(key)")
     }

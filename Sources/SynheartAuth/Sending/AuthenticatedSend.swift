@@ -15,7 +15,7 @@ struct AuthenticatedSend: Sendable {
     private let place: RequestTargetURL
     private let isAuthOrigin: Bool
     private let life: CallLife
-    /// The size and digest of a body from a source, the same for all copies.
+    /// The size and digest of a body from a source. All copies of the request use the same values.
     private let measured = Locked<BodyMeasure?>(nil)
     private var context: IdentityContext { identity.context }
 
@@ -74,7 +74,7 @@ struct AuthenticatedSend: Sendable {
             let verdict = verdict(answer)
             guard let verdict else {
                 // Only an answer below 500 without a refusal shows that the service verified the request. The service then refuses
-                // lower schemes from now on.
+                // lower signature schemes from this device.
                 if answer.status < 500, ServiceVerdict.refusal(answer) == nil {
                     await context.noteScheme(sent.scheme, sent.record)
                 }
@@ -141,8 +141,8 @@ struct AuthenticatedSend: Sendable {
         }
         return try await asserts
             ? context.sendAsserting(sign) { signed throws(SynheartAuthError) in
-                // The queue's task runs this at the request's turn, and does not end with the call. `during` cancels the exchange
-                // when the call ends.
+                // The queue runs this closure in its own task when the request's turn comes, and that task does not end with the
+                // call. So `during` cancels the exchange when the call ends.
                 try await life.during { () async throws(SynheartAuthError) in try await send(signed) }
             }
             : send(try await sign())
@@ -231,9 +231,10 @@ struct AuthenticatedSend: Sendable {
         return answer.status != 400 || verdict.remedy == .signOtherScheme ? verdict : nil
     }
 
-    /// Learns the clock, unless another call has done so since the refused copy was signed.
+    /// Learns the service's clock, unless another call has learned it since the refused copy was signed.
     ///
-    /// - Returns: Whether to sign again; false if another origin refused the copy, but the auth service finds the clock right.
+    /// - Returns: Whether to sign again; false if another origin refused the copy, but the auth service finds the
+    ///   device's clock right.
     private func learnClock(_ verdict: SynheartAuthError, after sent: SentCopy) async throws(SynheartAuthError) -> Bool
     {
         let before = sent.record.clockOffset
@@ -255,10 +256,10 @@ struct AuthenticatedSend: Sendable {
         return false
     }
 
-    /// The error to throw: the verdict, or the failure of the status request that should confirm it; nil if the status does not
-    /// confirm it.
+    /// The error to throw: the verdict, or the failure of the status request that should confirm the verdict; nil if the
+    /// status does not confirm the verdict.
     ///
-    /// If a reset has ended the identity that signed, the status of the present one decides.
+    /// If a reset has ended the identity that signed the request, the status of the present identity decides.
     private func confirmed(
         _ verdict: SynheartAuthError, of record: IdentityRecord
     ) async throws(SynheartAuthError) -> SynheartAuthError? {

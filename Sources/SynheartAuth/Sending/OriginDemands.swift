@@ -5,7 +5,7 @@ internal import Bytes
 /// The demands are remembered, so that each one costs only one refused request.
 final class OriginDemands: Sendable {
     private struct Demands: Sendable {
-        /// Path prefixes on which requests need an assertion, in the lenient form for comparison.
+        /// Path prefixes on which requests need an assertion, normalized for comparison (see `LenientPath`).
         var prefixes: Set<LenientPath> = []
         /// Exact paths that need an assertion.
         var paths: Set<String> = []

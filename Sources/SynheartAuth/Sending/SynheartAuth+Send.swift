@@ -18,8 +18,8 @@ extension SynheartAuth {
     ///     needs scheme 2; it is read for its digest, and again for each copy that is sent. The headers must not include those that
     ///     the transport writes (`Host`, `Content-Length`, `Transfer-Encoding`, `Connection`, …) or those of the signature.
     ///   - appID: The app whose identity signs.
-    ///   - scheme: nil for the scheme that the device signs with, which is the higher of `Configuration.scheme` and the device's
-    ///     floor. Any other scheme is refused, because no call may change how others sign.
+    ///   - scheme: nil for the scheme that the device signs with, which is the higher of `Configuration.scheme` and the
+    ///     device's floor. Any other scheme is refused, because no call may change the scheme of other calls.
     ///   - asserting: Whether the request carries an App Attest assertion from the start. If it is false, the SDK adds one where the
     ///     service demands an assertion, and remembers for which paths.
     /// - Throws: `SIGNING_FAILED` for another origin, another scheme or a forbidden header, `NETWORK_ERROR` if no answer came by
@@ -56,10 +56,11 @@ extension SynheartAuth {
             appID: appID, scheme: scheme, method: method, url: url, body: body, asserting: asserting)
     }
 
-    /// The signature headers of a request whose body is a file, under scheme 2. The file is read in pieces for its digest, and must
-    /// not change until it is sent.
+    /// The signature headers of a request whose body is a file, under scheme 2. The file is read in pieces for its
+    /// digest, and must not change until it is sent.
     ///
-    /// - Throws: `SIGNING_FAILED` for another origin, if the device signs under scheme 1, and if the file cannot be read.
+    /// - Throws: `SIGNING_FAILED` if the URL's origin is neither the auth service's nor one of `Configuration.origins`,
+    ///   if the device signs under scheme 1, or if the file cannot be read.
     public func sign(appID: String, method: String, url: String, bodyFile: String) async throws -> SignedHeaders {
         try await sign(appID: appID, scheme: nil, method: method, url: url, body: .file(bodyFile))
     }

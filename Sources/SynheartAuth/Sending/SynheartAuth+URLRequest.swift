@@ -24,10 +24,11 @@ extension DeviceAuthenticating {
         request.replaceSignature(signed)
     }
 
-    /// Signs a request in place, under scheme 2. Its body is a file, as `URLSession.uploadTask(with:fromFile:)` sends it. The file
-    /// is read in pieces for its digest, and must not change until it is sent.
+    /// Signs a request in place, under scheme 2. Its body is a file, as `URLSession.uploadTask(with:fromFile:)` sends it.
+    /// The file is read in pieces for its digest, and must not change until it is sent.
     ///
-    /// - Throws: `SIGNING_FAILED` for another origin, if the device signs under scheme 1, and if the file cannot be read.
+    /// - Throws: `SIGNING_FAILED` if the URL's origin is neither the auth service's nor one of `Configuration.origins`,
+    ///   if the device signs under scheme 1, or if the file cannot be read.
     public func sign(
         _ request: inout URLRequest, appID: String, bodyFile: String
     ) async throws {

@@ -1,7 +1,7 @@
 internal import AuthContract
 
-/// The last used record, cached while it does not change. A request is then signed without reading the record, if the storage has
-/// versions; and without another thread, if the key store has a signer.
+/// The last used record, cached while it does not change. If the storage has a probe of the record's version, a request is signed without
+/// reading the record. If the key store also has a signer that does not block, no other thread is needed.
 final class CachedSigner: Sendable {
     private let known: KnownVersion
     let record: IdentityRecord
@@ -31,7 +31,7 @@ struct KnownVersion: Sendable {
 }
 
 extension IdentityContext {
-    /// The cached record, if it has not changed.
+    /// The cached signer; nil if there is none, or if the stored record has changed since.
     func currentQuickSigner() -> CachedSigner? {
         guard let signer = quickSigner.withLock({ $0 }) else { return nil }
         guard signer.isCurrent else {
@@ -41,7 +41,7 @@ extension IdentityContext {
         return signer
     }
 
-    /// The record to sign with. Caches it if it may sign.
+    /// The record to sign with. Caches the record if its identity may sign.
     func signingRecord() async throws(SynheartAuthError) -> IdentityRecord {
         if let quick = currentQuickSigner() { return quick.record }
         // Read the version before the record, so that a change in between invalidates the cache.

@@ -15,7 +15,7 @@ final class IdentityContext: Sendable {
     let quickSigner = Locked<CachedSigner?>(nil)
     let run: ProcessRun
     let demands = OriginDemands()
-    /// Requests with assertions. Their counters must arrive in order, so they are sent one at a time.
+    /// Sends the requests with assertions one at a time, because the counters of their assertions must arrive in order.
     let assertions = SerialTaskQueue()
 
     var clock: any DeviceClock { configuration.clock }
@@ -63,7 +63,7 @@ final class IdentityContext: Sendable {
 
     private static let noAnswer = KeyStoreError(.unavailable, reason: "the key store does not answer")
 
-    /// Throws while an abandoned change of the key store has not returned: it may still create or delete a key.
+    /// Throws while an abandoned call that changes the key store has not returned: it may still create or delete a key.
     func checkKeyStore() throws(SynheartAuthError) {
         if configuration.keyCalls.hasChangeLeftBehind { throw error(Self.noAnswer) }
     }
@@ -197,11 +197,12 @@ final class IdentityContext: Sendable {
         }
     }
 
-    /// Sends a signed request with an assertion over the bytes that its signature covers, after all others with assertions.
+    /// Sends a signed request with an assertion over the bytes that its signature covers. The request waits until all
+    /// earlier requests with assertions have been answered.
     ///
     /// - Parameters:
-    ///   - key: The attested key that asserts; nil: the identity's App Attest key.
-    ///   - waitLimit: How long the request waits for the others; nil if the caller limits its own wait.
+    ///   - key: The attested key that makes the assertion; nil means the identity's App Attest key.
+    ///   - waitLimit: How long the request waits for the earlier ones; nil if the caller limits its own wait.
     ///   - sign: Signs at the request's turn, so that its time is current. Throws if the request is no longer wanted.
     ///   - exchange: Sends the request.
     func sendAsserting<Answer: Sendable>(
@@ -257,9 +258,8 @@ final class IdentityContext: Sendable {
 }
 
 extension SerialTaskQueue.WaitLimit {
-    /// The limit for which one of the SDK's own requests waits for running requests with assertions. An upload of the app may
-    /// take long. A rotation that waits for it holds the operation lock, so it stops at the limit, releases the lock and is tried
-    /// again.
+    /// The longest time that one of the SDK's own requests waits for running requests with assertions, such as a long upload of the app. A
+    /// rotation holds the operation lock while it waits. So it stops at the limit, releases the lock and is tried again.
     static func forAssertions(_ limit: Duration, _ sleeper: any Sleeper) -> Self {
         Self(
             limit: limit, sleeper: sleeper,

@@ -148,8 +148,9 @@ struct RequestSigner: Sendable {
         return signature
     }
 
-    /// Refuses the requests that change the identity: a caller that gets them signed could take over the identity. Compares the
-    /// path as a lenient server could read it. Where servers disagree about a path, it must not contain the route at all.
+    /// Refuses the requests that change the identity: a caller that gets them signed could take over the identity.
+    /// Compares the path as a lenient server could read it. A path that servers may read differently is refused even if
+    /// it only contains the route of such a request.
     private static func refuseReserved(method: String, path: String) throws(SynheartAuthError) {
         // Decoding escapes and collapsing slashes can only shorten a path, so a path shorter than the route cannot become the route.
         for route in [Route.rotateKey, Route.device]
@@ -185,7 +186,7 @@ extension IdentityContext {
     /// The scheme of an app's requests.
     ///
     /// - Parameter asked: The scheme that a caller asked for.
-    /// - Throws: `SIGNING_FAILED` if the caller asked for another scheme.
+    /// - Throws: `SIGNING_FAILED` if the caller asked for a scheme that the device does not sign with.
     func scheme(_ asked: SignatureScheme?, for record: IdentityRecord) throws(SynheartAuthError) -> SignatureScheme {
         let scheme = scheme(for: record)
         guard let asked, asked != scheme else { return scheme }

@@ -1,6 +1,6 @@
 internal import AuthContract
 
-/// A request's URL, split without changing a byte: the SDK must sign the sent URL.
+/// A request's URL, split without changing a byte: the SDK must sign the URL exactly as it is sent.
 struct RequestTargetURL: Sendable {
     let origin: RequestOrigin
     let target: RequestTarget

@@ -24,7 +24,7 @@ struct IdentityLedger: Sendable {
         try checkOrigin(of: record)
         let move = IdentityEvent.authOriginMoved(to: authOrigin)
         do throws(SynheartAuthError) {
-            // Write the move at once: a later version of the app may no longer name the alias.
+            // Store the new origin at once: a later version of the app may no longer list the earlier origin as an alias.
             return try await apply(move)
         } catch {
             // If the record cannot be written now, as on a full disk, signing goes on. The next load tries again.
@@ -114,7 +114,8 @@ struct IdentityLedger: Sendable {
         case operation, record
     }
 
-    /// Waits at most 30 seconds until the system grants time to run in the background, and then at most about two minutes for the lock.
+    /// Takes the lock. Waits at most 30 seconds until the system grants time to run in the background, and then at most
+    /// about two minutes for the lock.
     func lock(_ scope: LockScope) async throws(SynheartAuthError) -> HeldLock {
         let held = HeldLock(guarding: [keyCalls, calls], isOperation: scope == .operation)
         let time = runningTime.begin { held.expire() }
@@ -217,8 +218,8 @@ struct IdentityLedger: Sendable {
         throw failure
     }
 
-    /// Returns if a suspicious reading is confirmed: it is the second one, at least two seconds after the first, and the storage's
-    /// canary shows that the storage works. Otherwise throws.
+    /// Returns if a suspicious reading is confirmed: it is the second one, at least two seconds after the first, and the
+    /// storage's test record (the canary) shows that the storage works. Otherwise throws.
     private func believe(
         _ kind: RecordSuspicions.Kind, _ what: String, _ cause: any Error
     ) async throws(SynheartAuthError) {

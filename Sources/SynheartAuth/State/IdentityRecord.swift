@@ -30,7 +30,7 @@ struct IdentityRecord: Sendable, Hashable {
         var attestationKey: AttestationKey?
         /// The bundle that owns the App Attest key. This field stays when the key is lost.
         var attestationOwner: String?
-        /// The suspicions about keys.
+        /// The unconfirmed suspicions that a key is lost.
         var suspicions: [KeyAlias: Suspicion] = [:]
         /// The auth service of the identity.
         var authOrigin: String?
@@ -133,7 +133,8 @@ extension IdentityRecord {
     /// Reads a persisted record, strictly. Throws for another version, another app or a contradictory state.
     init(_ bytes: [UInt8], appID: AppID) throws { storage = Storage(try Fields(bytes, appID: appID)) }
 
-    /// Whether `state` allows the value of `identity`. Unless that is `none`, the record needs a device id, a key and a platform too.
+    /// Whether `state` allows the value of `identity`. Unless `identity` is `none`, the record also needs a device id, a
+    /// key and a platform.
     var isConsistent: Bool { storage.fields.isConsistent }
 }
 

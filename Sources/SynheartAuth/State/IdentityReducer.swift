@@ -19,7 +19,8 @@ enum IdentityEvent: Sendable, Hashable {
     case rotationStarted(KeyAlias, RotationReason)
     case rotationHandleMade(id: String)
     case rotationHandleForgotten
-    /// `usesHandle`: the copy brings an attestation of the new handle.
+    /// `usesHandle`: the sent copy of the rotation request contains an attestation of the new handle (the id of a new App
+    /// Attest key).
     case rotationSending(thumbprint: String, timestamp: UnixTime, usesHandle: Bool = false)
     /// The service recorded every sent copy against replay and then refused it, so no copy can take effect later.
     case rotationCopiesRefused
@@ -31,7 +32,7 @@ enum IdentityEvent: Sendable, Hashable {
     case rotationKeyForgotten
     /// `keepsDemand`: the service demands that the new key is rotated too, so the record keeps the demand.
     case rotationConfirmed(at: UnixTime, keepsDemand: Bool = false)
-    /// The rotation did not succeed. The pending key is kept: a copy may still arrive.
+    /// The rotation did not succeed. The pending key is kept, because a sent copy of the rotation request may still arrive.
     case rotationSuspended(isRefused: Bool)
     /// The service certainly does not have the pending key.
     case rotationAbandoned
@@ -47,7 +48,7 @@ enum IdentityEvent: Sendable, Hashable {
     case keySuspected(IdentityRecord.KeyReference, Suspicion)
     /// The key has signed.
     case keyTrusted(KeyAlias)
-    // The key for assertions. Ignored unless the record still names this key.
+    // Events about the key for assertions (the App Attest key). They are ignored unless the record still names this key.
     case assertionKeySuspected(id: String, Suspicion)
     case assertionKeyTrusted(id: String)
     case assertionKeyLost(id: String)

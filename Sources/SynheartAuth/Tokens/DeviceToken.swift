@@ -2,7 +2,7 @@
 public struct DeviceToken: Sendable, Hashable {
     /// The JWT, a secret: until it expires, anyone who has it can pretend to be the device, unless the backend also checks a signature.
     public let token: String
-    /// The remaining life.
+    /// The time until the token expires, measured when the SDK returned the token.
     public let remaining: Duration
 
     /// Memberwise initializer.

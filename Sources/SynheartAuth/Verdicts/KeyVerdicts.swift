@@ -48,7 +48,7 @@ extension IdentityContext {
         let now = run.now
         let suspicion = record.suspicions[key.alias]
         var verdict = await verdict(answer, suspicion, now, key.alias)
-        // The key store may have recovered between this answer and the check of the canaries.
+        // The key store may have recovered between this answer and the check of its test keys (canaries).
         if verdict == .lost, !isSigning, await isThere(key) { verdict = .suspected }
         switch verdict {
         case .lost: return error(lost)
@@ -105,8 +105,8 @@ extension IdentityContext {
         if let record = try? await ledger.load() { await trust(alias, record) }
     }
 
-    /// The error to throw for a failed assertion. Drops the App Attest key if it is lost. The SDK has no canary key in App Attest, so
-    /// it judges as if the canaries worked.
+    /// The error to throw for a failed assertion. Drops the App Attest key if it is lost. App Attest has no canary (a
+    /// test key that shows whether the platform works), so this function judges as if the canary worked.
     func judged(
         asserting failure: AttestationError, _ key: IdentityRecord.AttestationKey
     ) async throws(SynheartAuthError) -> SynheartAuthError {

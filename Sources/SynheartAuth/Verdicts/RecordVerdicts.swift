@@ -1,8 +1,8 @@
 internal import AuthContract
 internal import Bytes
 
-/// What this process keeps about suspicions in memory: those about an absent or damaged record, which cannot store them, and the
-/// times when this process first read a suspicion that another process stored.
+/// The data about suspicions that this process keeps in memory. It has the suspicions about an absent or damaged record, because such a
+/// record cannot store them. It also has the times when this process first read a suspicion that another process stored.
 final class RecordSuspicions: Sendable {
     enum Kind: Sendable, Hashable {
         case absent, damaged
@@ -19,8 +19,8 @@ final class RecordSuspicions: Sendable {
 
     init(_ run: ProcessRun) { self.run = run }
 
-    /// Notes the suspicions in a record that was just read. The suspicions of the first reading get the time zero. A suspicion that
-    /// another process adds later comes from a concurrent process, such as an extension, and gets the time of this reading.
+    /// Notes the suspicions in a record that was just read. The suspicions in the first record that this process reads get the time zero. A
+    /// suspicion that another process stores later comes from a concurrent process, such as an extension, and gets the time of this call.
     func note(_ record: IdentityRecord) {
         let suspicions = Array(record.suspicions.values) + [record.attestationKey?.suspicion].compactMap { $0 }
         let now = run.now
@@ -39,7 +39,8 @@ final class RecordSuspicions: Sendable {
 
     /// Judges one more suspicious reading of this kind.
     ///
-    /// - Returns: the remaining time until the suspicion can be confirmed; nil if the canaries can confirm it now.
+    /// - Returns: the remaining time until the suspicion can be confirmed; nil if the canaries (test records) can confirm
+    ///   it now.
     func ripening(_ kind: Kind) -> Duration? {
         let now = run.now
         let suspicion = known.withLock { known -> Suspicion? in

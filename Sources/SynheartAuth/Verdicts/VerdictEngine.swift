@@ -1,8 +1,9 @@
 /// Decides whether a key or a record is lost (specification, *Key invalidation*).
 ///
-/// One suspicious answer of the platform never ends an identity: phones return wrong answers while they boot, are locked or are
-/// low on memory. The engine is pure, and the Kotlin client uses the same table. Key stores and storages only classify their
-/// platform's answers and check canaries.
+/// One suspicious answer of the platform never ends an identity: phones return wrong answers while they boot, are
+/// locked or are low on memory. The engine is pure, and the Kotlin client uses the same table. Key stores and
+/// storages only classify their platform's answers and check canaries (test keys and test records that show whether
+/// the platform works).
 enum VerdictEngine {
     /// The platform's answer.
     enum Answer: Sendable, Hashable, CaseIterable {
@@ -16,7 +17,7 @@ enum VerdictEngine {
         case temporary
     }
 
-    /// The earlier suspicion.
+    /// The age of the earlier suspicion, if there is one.
     enum History: Sendable, Hashable, CaseIterable {
         /// There is no earlier suspicion: this is the first answer.
         case first
@@ -25,22 +26,22 @@ enum VerdictEngine {
         case ripe
     }
 
-    /// The result of the canaries.
+    /// The result of the check of the canaries (test keys or records): whether the platform works.
     enum Canaries: Sendable, Hashable, CaseIterable {
         case notAsked, work, fail
     }
 
     enum Verdict: Sendable, Hashable, CaseIterable {
-        /// Nothing is wrong. A suspicion ends.
+        /// Nothing is wrong. An earlier suspicion ends.
         case intact
         /// The key or the record is lost. If it is the device's key or a damaged record, the identity becomes `keyInvalid`, and the
         /// next registration starts over.
         case lost
-        /// Keep the suspicion. The caller may retry when it can be confirmed.
+        /// Keep the suspicion. It cannot be confirmed yet. The caller may retry when it can.
         case suspected
         /// Nothing is lost, but the platform does not work now. The caller may retry.
         case unwell
-        /// Ask the canaries, and judge again.
+        /// Check the canaries (test keys or records), and judge again.
         case askCanaries
     }
 
@@ -81,9 +82,11 @@ enum VerdictEngine {
     /// The shortest time between the first suspicious answer and the one that may confirm it, on a clock that never jumps.
     static let interval = Duration.seconds(2)
 
-    /// The time until a suspicion may be confirmed. A suspicion of an earlier process is dated to the start of this process.
+    /// The time until a suspicion may be confirmed. A suspicion that an earlier process stored is dated to the start of
+    /// this process.
     ///
-    /// - Parameter seen: When this process first saw the suspicion of another running process; zero for an earlier process.
+    /// - Parameter seen: When this process first saw a suspicion that another running process stored; zero if an earlier
+    ///   process stored it.
     static func remaining(_ suspicion: Suspicion, _ now: ProcessTime, seen: Duration = .zero) -> Duration {
         let since = suspicion.process == now.process ? suspicion.at : seen
         return min(max(interval - (now.running - since), .zero), interval)

@@ -2,7 +2,7 @@ import AuthContract
 import Testing
 
 @Suite struct ErrorCodes {
-    /// The table of the specification.
+    /// The error table of the specification: each code with its HTTP status.
     static let table: [(String, Int)] = [
         ("INVALID_REQUEST", 400), ("NOT_FOUND", 404), ("METHOD_NOT_ALLOWED", 405), ("PAYLOAD_TOO_LARGE", 413),
         ("UNSUPPORTED_MEDIA_TYPE", 415), ("UNKNOWN_APP", 404), ("INVALID_CHALLENGE", 400), ("CHALLENGE_EXPIRED", 400),

@@ -43,7 +43,8 @@ import Testing
     }
 
     @Test func `coordinates beyond the field are refused`() throws {
-        // `root` is y of the point with x = 0: a square root of b. `field` is p: as x it names the same point, but is not reduced.
+        // `root` is the y coordinate of the point with x = 0, so it is a square root of the curve's constant b. `field` is
+        // the field's prime p: as an x coordinate it also means 0, but it is not reduced modulo p.
         let field = hex("ffffffff00000001000000000000000000000000ffffffffffffffffffffffff")
         let root = hex("66485c780e2f83d72433bd5d84a06bb6541c2af31dae871728bf856a174f93f4")
         #expect(throws: Never.self) { try DevicePublicKey([0x04] + [UInt8](repeating: 0, count: 32) + root) }
@@ -82,7 +83,7 @@ import Testing
         }
     }
 
-    /// RFC 9449 (DPoP): the key of its examples, and the thumbprint of section 6.1. RFC 7638's own example is an RSA key.
+    /// The key of the examples in RFC 9449 (DPoP), and its thumbprint from section 6.1. RFC 7638's own example has an RSA key.
     @Test func `the thumbprint is the one of RFC 7638`() throws {
         let x = Base64.url.decode("l8tFrhx-34tV3hRICRDY9zCkDlpBhF42UQUfWVAWBFs") ?? []
         let y = Base64.url.decode("9VE4jf_Ok_o64zbTTlcuNJajHmt6v9TDVrU0CdvGRDA") ?? []

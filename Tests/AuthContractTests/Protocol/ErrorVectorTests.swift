@@ -65,7 +65,8 @@ import Testing
         let errors = try JSONDecoder().decode(Contract.self, from: Data(contentsOf: file)).errors
         let own = Dictionary(uniqueKeysWithValues: errors.codes.map { ($0.code, $0.recovery) })
         for code in ErrorCode.allCases where code.httpStatus < 500 {
-            // `NOT_REGISTERED` is also a code of the client itself, for a device that never registered.
+            // The contract also lists `NOT_REGISTERED` as a code of the client itself, for a device that never registered. That
+            // row's recovery is not the one for the service's answer.
             let stated = code == .notRegistered ? nil : own[code.rawValue]
             let found = stated ?? errors.service_recoveries[code.rawValue] ?? "none"
             #expect(found == code.recovery.rawValue, "\(code.rawValue)")

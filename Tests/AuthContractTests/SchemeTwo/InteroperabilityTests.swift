@@ -62,7 +62,7 @@
                 let good = question(request, headers: try request.lines())
                 var other = request
                 other.path += "x"
-                // The request itself, and another path with the same headers.
+                // Two questions: the request itself, and a request for another path with the same headers.
                 return [good, question(other, headers: try request.lines())].map {
                     [("do", "verify"), ("public_key", pem)] + $0
                 }

@@ -21,12 +21,12 @@ import Testing
         #expect(throws: ContractError.self) { try fields.atMostOne("X-App-ID") }
     }
 
-    /// The Kelvin sign (U+212A) is not a k. @ and the backquote differ in the same bit as A and a, but are not letters.
+    /// The Kelvin sign (U+212A) is not a k. `@` and the backquote differ only in bit 0x20, like A and a, but are not letters.
     @Test func `only ASCII letters match in another case`() {
         #expect(HeaderFields([("X-\u{212A}ey", "1")]).values("X-Key").isEmpty)
         #expect(HeaderFields([("@", "1")]).values("`").isEmpty)
-        // Names are compared in words of several bytes. A carriage return differs from a hyphen in the same bit as a
-        // from A.
+        // Names are compared in words of several bytes. A carriage return differs from a hyphen only in bit 0x20, like an
+        // upper-case letter from its lower-case form.
         let names = ["X-App-ID", "X-Synheart-App-ID"]
         for (name, position) in names.flatMap({ name in name.utf8.indices.map { (name, $0) } }) {
             var other = Array(name.utf8)

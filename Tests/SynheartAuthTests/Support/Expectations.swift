@@ -2,8 +2,8 @@ import Testing
 
 @testable import SynheartAuth
 
-/// Expects that `body` throws an error with this code; nil: any code. Returns the error, or nil if `body` throws no
-/// `SynheartAuthError`.
+/// Expects that `body` throws an error with this code; nil accepts any code. Returns the error, or nil if `body`
+/// throws no `SynheartAuthError`.
 @discardableResult
 func expectError(
     _ code: SynheartAuthError.Code?, sourceLocation: SourceLocation = #_sourceLocation,

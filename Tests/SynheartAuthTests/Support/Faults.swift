@@ -18,7 +18,7 @@ final class Faults: Sendable {
     var points: Int { state.withLock { $0.points } }
     var isDead: Bool { state.withLock { $0.isDead } }
 
-    /// Makes the process die at the point with this number, where the next point has the number 0; nil: it does not die.
+    /// Makes the process die at the point with this number, where the next point has the number 0; nil means that the process does not die.
     func die(at point: Int?) { state.withLock { $0 = State(deadline: point) } }
     func revive() { state.withLock { $0 = State() } }
 

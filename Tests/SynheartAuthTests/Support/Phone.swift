@@ -271,7 +271,7 @@ final class TestAttestation: AttestationProvider {
         state.withLock { $0.failures = failures.map { AttestationError($0, reason: "scripted") } }
     }
     func hang(times: Int) { state.withLock { $0.hangs = times } }
-    /// Attestations wait until the test releases them.
+    /// Makes attestations wait until the test releases them.
     func hold() { state.withLock { $0.isHeld = true } }
     func letGo() {
         let held = state.withLock { state in

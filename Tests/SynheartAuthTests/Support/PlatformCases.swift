@@ -13,9 +13,9 @@ protocol PlatformUnderTest: Sendable {
     /// The number of existing keys.
     var keyCount: Int { get throws }
     var recordCount: Int { get throws }
-    /// The system loses every key.
+    /// Makes the system lose every key.
     func loseKeys() throws
-    /// Makes every signature fail with this code; nil: signatures succeed again.
+    /// Makes every signature fail with this code; nil makes signatures succeed again.
     func failSignatures(_ code: KeyStoreError.Code?) throws
     /// Makes the next attestations fail with these codes.
     func failAttestations(_ codes: [AttestationError.Code]) throws

@@ -88,7 +88,7 @@ class SynheartASGI:
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:
-    """Receives the body that was read, then what the server sends next, such as the disconnect."""
+    """A `receive` that first returns the body, which was already read, and then what the server sends next, such as the disconnect."""
     waiting = [body]
 
     async def replayed() -> Message:

@@ -69,6 +69,8 @@ class TokenVerifier:
         channels: the channels that are accepted. Tokens of channel `production` with a development or test
             assurance are never accepted.
         leeway: how many seconds the clocks may differ, at most 60.
+        timeout: the seconds in which the key set must arrive.
+        insecure_http: whether `jwks_url` may be plain http to another machine.
         clock: unix time. For tests.
         monotonic: seconds that never run back. For tests.
     """
@@ -228,7 +230,7 @@ def _keys(body: bytes) -> Optional[Dict[str, EllipticCurvePublicKey]]:
 
 
 def _base64url(text: str) -> bytes:
-    """Strict: no padding, no other characters, no text that an encoder would not write."""
+    """Decodes base64url strictly: refuses padding, other characters, and any text that an encoder would not write."""
     if re.fullmatch(r"[A-Za-z0-9_-]*", text):
         data = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)) if len(text) % 4 != 1 else b""
         if base64.urlsafe_b64encode(data).rstrip(b"=").decode() == text:

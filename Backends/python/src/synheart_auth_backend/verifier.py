@@ -94,7 +94,8 @@ class Verifier:
         origin: the scheme and authority that clients send their requests to, such as `https://api.example.com`.
         trusted_proxies: in place of `origin`: networks (CIDR) whose `X-Forwarded-Proto` and `X-Forwarded-Host` are believed. `unix`
             stands for UNIX sockets.
-        body_limit: how many bytes a body may have. Above the service's own limit (1 MiB by default) scheme 1 is refused.
+        body_limit: how many bytes a body may have. Above the service's own limit (1 MiB by default) the service refuses requests that are
+            signed with scheme 1. For scheme 2 it gets only the body's digest.
         timeout: seconds for each attempt.
         attempts: the most attempts to ask the service about one request.
         insecure_http: allows plain http to a service that is not on loopback.
@@ -168,7 +169,9 @@ class Verifier:
         return any((mapped or address) in network for network in self._networks)
 
     def _ask(self, question: bytes) -> Optional[Answer]:
-        """The service's answer, None if there was none. After a failure it asks again: the verification id makes that safe."""
+        """The service's answer, None if there was none. After a failure, asks again with the same verification id. So the service takes
+        the repeated question for a retry, not for a replay.
+        """
         answer = None
         for attempt in range(self._attempts):
             time.sleep(_pause(attempt))
@@ -232,7 +235,9 @@ def is_asked_about(name: str) -> bool:
 
 
 def is_reserved(name: str) -> bool:
-    """Whether a header would claim an identity. Some frameworks change characters such as `_` and `.` to `-`."""
+    """Whether a handler could take the header for a verified identity. Every character except letters and digits counts as `-`, because
+    some frameworks change characters such as `_` and `.` to `-`.
+    """
     name = re.sub("[^a-z0-9]", "-", name.lower())
     return name.startswith("x-synheart-verified-") or name == "x-synheart-identity"
 
@@ -311,7 +316,7 @@ def _question(request: Incoming, scheme: str, authority: str, name: str) -> Mapp
     question = {
         "method": request.method, "scheme": scheme, "authority": authority, "path": path, "query": query if mark else None,
         "headers": named, "verification_id": name}
-    # Scheme 2 signs the digest of the body: the service needs no more.
+    # Signature scheme 2 signs the digest of the body, so the service does not need the body itself.
     if values(request.headers, "signature-input") and not values(request.headers, "x-synheart-sig-version"):
         question["body_sha256"] = base64.b64encode(hashlib.sha256(request.body).digest()).decode()
     else:

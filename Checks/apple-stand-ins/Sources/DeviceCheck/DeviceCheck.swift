@@ -59,7 +59,7 @@ public enum StandInAppAttest {
     public static func fail(_ codes: [DCError.Code]) { with { $0.failures = codes } }
     /// Makes the next calls of generateAssertion fail with these codes, one each.
     public static func failAssertions(_ codes: DCError.Code...) { with { $0.assertionFailures = codes } }
-    /// Makes this many next calls of attestKey hang forever.
+    /// Makes the next `times` calls of attestKey hang forever.
     public static func hang(times: Int) { with { $0.hangs = times } }
     public static var isHanging: Bool { with { $0.isHanging } }
     /// Makes App Attest forget all keys, as after a reinstallation.

@@ -47,8 +47,8 @@ private final class BoundInput: InputStream {
     override func open() { status = .open }
     override func close() { buffer.change { $0.isRead = false } }
 
-    /// On Apple's systems, URLSession waits without a thread, and can be cancelled meanwhile. Here, a read that waits for half a
-    /// second fails.
+    /// Reads buffered bytes. Fails if none arrive within half a second, because a waiting read blocks its thread. On
+    /// Apple's systems, URLSession waits without a thread, and can be cancelled meanwhile.
     override func read(_ target: UnsafeMutablePointer<UInt8>, maxLength length: Int) -> Int {
         buffer.condition.withLock {
             let end = Date(timeIntervalSinceNow: 0.5)

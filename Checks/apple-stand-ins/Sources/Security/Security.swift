@@ -145,7 +145,7 @@ public enum StandInKeychain {
         let affectsCanaries: Bool
     }
 
-    /// The group of the app id.
+    /// The Keychain access group that every app has: its app id.
     static let appGroup = "TEAM.com.example.app"
 
     private static let lock = NSLock()
@@ -191,7 +191,7 @@ public enum StandInKeychain {
             }
         }
     }
-    /// Sets whether `SecItemUpdate` can change the group of Secure Enclave keys. Apple does not document it.
+    /// Sets whether `SecItemUpdate` can change the group of Secure Enclave keys. Apple does not document whether it can.
     public static func setMovesKeys(_ moves: Bool) { with { $0.movesKeys = moves } }
     /// Sets whether look-ups find no keys, although keys exist. Items are still found.
     public static func hideKeys(_ hides: Bool) { with { $0.hidesKeys = hides } }
@@ -223,7 +223,7 @@ public enum StandInKeychain {
     public static func loseIdentityKeys() {
         with { $0.keys.removeAll { !String(decoding: $0.tag, as: UTF8.self).hasSuffix(" canary") } }
     }
-    /// The number of records. Canaries are not counted.
+    /// The number of records of identities. The items with which the SDK tests the Keychain have another service.
     public static var itemCount: Int { with { $0.items.keys.count { $0.service == "ai.synheart.auth" } } }
     /// The access groups that have keys or items.
     public static var usedGroups: Set<String> { with { Set($0.items.keys.map(\.group) + $0.keys.map(\.group)) } }
@@ -245,7 +245,7 @@ public enum StandInKeychain {
         entitle(group)
         with { $0.defaultGroup = group }
     }
-    /// Makes this many next look-ups and changes report "not found", as at some prewarmed launches.
+    /// Makes the next `times` look-ups and changes report "not found", as at some prewarmed launches.
     public static func lie(times: Int) { with { $0.lies = times } }
 
     /// The access groups that a query may use.
@@ -468,7 +468,7 @@ public func SecItemDelete(_ query: CFDictionary) -> OSStatus {
     }
 }
 
-/// The background running time of activities. Tests see when it is requested and released, and can end it.
+/// The background running time that `performExpiringActivity` requests. Tests see when it is requested and released, and can end it.
 public enum StandInActivity {
     private struct State {
         var running: [Int: @Sendable (Bool) -> Void] = [:]
@@ -483,7 +483,7 @@ public enum StandInActivity {
 
     public static var runningCount: Int { lock.withLock { state.running.count } }
     public static var begunCount: Int { lock.withLock { state.begun } }
-    /// Sets whether running time is denied. If it is, blocks are called only with true.
+    /// Sets whether the system denies running time. If it does, the block of an activity is called only with true (expired).
     public static func deny(_ isDenied: Bool) { lock.withLock { state.isDenied = isDenied } }
     /// With true, delays the grants of activities from now on. With false, grants the delayed ones.
     public static func hold(_ isHeld: Bool) {

@@ -40,7 +40,7 @@ public enum StandInSession {
                 completionHandler: completionHandler)
         }
 
-        // The SDK's delegate does not implement this method.
+        // The SDK's delegate does not implement this method, so the app's delegate gets every challenge.
         func urlSession(
             _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
             completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void

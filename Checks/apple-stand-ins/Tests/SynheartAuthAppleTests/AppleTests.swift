@@ -283,7 +283,8 @@ import os
         await #expect(throws: DCError(.invalidKey)) {
             try await DCAppAttestService.shared.attestKey(try #require(handle), clientDataHash: Data(hash))
         }
-        // The SDK never attests an attested key again: after the failed register call it makes a second key. The test made one above.
+        // The SDK never attests an attested key again: after the failed register call, the SDK makes a second key. The third
+        // key is the one that the test made above.
         await phone.service.refuse(.register, .internalError)
         #expect(try await launch().registerDevice(appID: Phone.app).status == .registered)
         #expect(StandInAppAttest.generated == 3)

@@ -163,7 +163,7 @@ extension AppleTests {
             let owner = GroupOwner(bundleID: Phone.app)
             func problem(_ group: String) -> StorageError? { owner.problem([kSecAttrAccessGroup as String: group]) }
             #expect(problem("TEAM.\(Phone.app)") == nil && owner.problem(nil) == nil && owner.problem([:]) == nil)
-            // In a simulator, the group may have no prefix.
+            // A simulator also has groups without a team's prefix.
             #expect(problem(Phone.app) == nil && problem("test") == nil)
             for group in ["group.\(Phone.app)", "TEAM.\(Phone.app).widget", "TEAM.app", "TEAM.com.example"] {
                 #expect(problem(group)?.isMisconfigured == true, "\(group)")

@@ -247,7 +247,8 @@ extension AppleTests {
             let sdk = try phone.launchOnApple()
             _ = StandInKeychain.takeCalls()
             #expect(try await !sdk.isRegistered(appID: Phone.app))
-            // Three Keychain calls: read the record, read its canary, and create a new canary.
+            // Three Keychain calls: read the record, read its canary (a second item, which states whether the record was made),
+            // and create the canary.
             #expect(StandInKeychain.takeCalls() == (keychain: 3, enclave: 0))
             #expect(try await !sdk.isRegistered(appID: Phone.app))
             #expect(StandInKeychain.takeCalls() == (keychain: 2, enclave: 0))
@@ -423,7 +424,7 @@ extension AppleTests {
             StandInKeychain.put(Data([9]), service: KeychainCanary.service, account: name.text)
             guard case .unavailable(let damaged) = storage.read(name) else { throw StorageError("read as absent") }
             #expect(!damaged.saysAbsent)
-            // The SDK has replaced the damaged canary.
+            // The SDK has replaced the damaged canary, the item that states whether the record was made.
             guard case .unavailable(let mended) = storage.read(name) else { throw StorageError("read as absent") }
             #expect(mended.saysAbsent)
             try storage.checkCanary(of: name)
@@ -437,7 +438,7 @@ extension AppleTests {
             #expect(KeychainStorage().read(name) == .absent)
             StandInKeychain.setGarbles(true)
             #expect(throws: StorageError.self) { try canary.check() }
-            // A new canary fails too.
+            // The check also fails under a name that has no canary (test item) yet: the Keychain returns even new items without data.
             #expect(throws: StorageError.self) { try canary.check("another") }
             guard case .unavailable = KeychainStorage().read(name) else {
                 throw StorageError("read as absent")

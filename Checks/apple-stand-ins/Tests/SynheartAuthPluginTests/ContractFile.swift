@@ -2,7 +2,7 @@ import Foundation
 
 @testable import synheart_auth
 
-/// Reads `contract/channel.json`, and writes its shapes and the plugin's as comparable texts.
+/// Reads `contract/channel.json`, and writes its shapes (the types of arguments and results) and those of the plugin as comparable texts.
 struct ContractFile {
     let root: [String: Any]
 

@@ -317,7 +317,7 @@ struct PluginTests {
 
     // MARK: Messages
 
-    /// A value of the shape.
+    /// A value that fits the shape, the description of its type.
     static func valid(_ shape: Shape) -> Any {
         switch shape {
         case .optional: NSNull()

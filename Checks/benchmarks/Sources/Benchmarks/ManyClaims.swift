@@ -51,8 +51,8 @@ enum ManyClaims {
         ]
     }
 
-    /// Takes a pair of claims, as for a request that is signed now. If the clock stood still, the journal would assume that the
-    /// clock had been ahead, and would drop claims.
+    /// Records the two replay claims of a request that is signed now. Reads the real clock for each request: if the time
+    /// stood still, the journal would assume that the clock had been ahead, and would drop claims.
     private static func claim(
         _ index: Int, of device: DeviceID, in replay: any ReplayStore
     ) async throws(StoreError) -> ClaimOutcome {

@@ -7,12 +7,14 @@ import StrictJSON
     import FoundationNetworking
 #endif
 
-/// Registers devices with a running service, and writes their signed requests as files for wrk. Each request can be verified
-/// once. There is one file for each thread of wrk. It has the bytes of each request as sent, and a byte 0x1E after each request.
+/// Registers devices with a running service, and writes their signed requests as files for wrk. Each request can be
+/// verified once.
 ///
 ///     SignedTraffic http://127.0.0.1:8080 bench.app CREDENTIAL FOLDER COUNT
 ///
-/// `status-N`: `GET /auth/v1/device/status`; `verify-N`: `POST /auth/v1/verify` about another service's request.
+/// Each thread N of wrk, counted from 0, has two files. `status-N` has requests `GET /auth/v1/device/status`. `verify-N`
+/// has requests `POST /auth/v1/verify`, which ask about another service's request. A file has the bytes of each request
+/// as sent, and a byte 0x1E after each request.
 @main
 struct SignedTraffic {
     private static let threads = 2

@@ -1,4 +1,4 @@
-# A service with a phone, a backend and an operator, and a head of the audit log from yesterday.
+# A service with a phone, a backend and an operator, and a signed head of the audit log (its end at that time) from yesterday.
 auth() { synheart-auth "$@" --config "$MACHINE/etc/synheart-auth/synheart-auth.yaml"; }
 synheart-auth apps example > app.json
 auth apps add --file app.json

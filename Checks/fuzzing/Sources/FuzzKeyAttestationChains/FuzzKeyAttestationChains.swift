@@ -174,9 +174,9 @@ public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     return 0
 }
 
-/// Every input goes to a verifier whose cache the earlier inputs filled. One in eight also goes to a verifier with an empty cache,
-/// which computes every signature and so costs as much as four others. The input's bytes decide which, so a crash is
-/// reproducible.
+/// Whether this input also goes to a verifier with an empty cache, as one input in eight does. Every input goes to a
+/// verifier whose cache the earlier inputs filled. The one with an empty cache computes every signature, and so costs
+/// as much as four others. The input's bytes decide, so a crash is reproducible.
 private func isJudgedTwice(_ bytes: [UInt8]) -> Bool {
     bytes.reduce(UInt32(2_166_136_261)) { ($0 ^ UInt32($1)) &* 16_777_619 } >> 29 == 0 || bytes.isEmpty
 }

@@ -116,7 +116,7 @@ private struct ReceiptPlan {
 
     private subscript(type: Int) -> [UInt8]? { fields.first { $0.type == type }?.value }
 
-    /// The rules for the fields, as an independent model. Times other than the honest ones are left open.
+    /// Applies the rules for the fields, as an independent model. Leaves the outcome open if a time is not an honest one.
     private mutating func judgeFields() {
         expectation.refuse(if: Set(fields.map(\.type)).count != fields.count || fields.count > 64)
         let isReceipt = self[6] == Array("RECEIPT".utf8)

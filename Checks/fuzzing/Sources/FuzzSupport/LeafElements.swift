@@ -1,4 +1,4 @@
-/// Extension 8.5 or 8.7 of a leaf, with a model of how a verifier must judge it.
+/// Apple's certificate extension 1.2.840.113635.100.8.5 or 1.2.840.113635.100.8.7 of a leaf, with a model of how a verifier must judge it.
 public struct LeafElements {
     /// The content of an element, as the model knows it. `other`: another type, or content that no check reads.
     public enum Value: Equatable {
@@ -102,7 +102,7 @@ public struct LeafElements {
         switch choices.below(5) {
         case 0: return (nil, .other, DERBuilder.universal(&choices))
         case 1:
-            // Application and private tags with the numbers of known ones.
+            // Tags of the application and private classes that have the numbers of known tags.
             let number = choices.pick(4, 1204, 1026, 1400, 1403) as UInt
             let identifier = DERBuilder.identifier(choices.pick(1, 3), constructed: true, number)
             return (nil, .other, DERBuilder.node(identifier, DERBuilder.universal(&choices)))

@@ -294,7 +294,7 @@ void main() {
   test('changes of state arrive in the root isolate alone, and another one hears so', () async {
     native((MethodCall call) => 'registered');
     final SynheartAuth other = ChannelSynheartAuth(isRootIsolate: false);
-    // Each listener gets this error, not only the first one.
+    // Each listener gets the error `NotConfigured`, not only the first listener.
     for (int attempt = 0; attempt < 2; attempt += 1) {
       final List<Object> seen = <Object>[];
       final StreamSubscription<IdentityState> states = other.states('app').listen(seen.add, onError: seen.add);

@@ -11,7 +11,7 @@ public struct Refusal: Error, Sendable {
     }
 
     public let code: Code
-    /// For the log only: it would tell an attacker what to correct.
+    /// The reason, for the log only: it would tell an attacker what to correct.
     public let reason: String
 
     init(_ code: Code, _ reason: String) {

@@ -24,7 +24,8 @@ struct AndroidRegistration: Codable, Sendable {
     /// Play Integrity's token of a classic request with the nonce `AndroidRegistration.nonce`.
     let integrityToken: String
 
-    /// A verdict is about a device, not about a key. The nonce binds it to this challenge and this key.
+    /// The nonce for an integrity token. A verdict is about a device, not about a key, so the nonce binds the verdict to
+    /// this challenge and this key.
     static func nonce(challenge: Data, publicKey: Data) -> String {
         Data(SHA256.hash(data: challenge + publicKey)).base64EncodedString()
             .replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
@@ -32,7 +33,7 @@ struct AndroidRegistration: Codable, Sendable {
 }
 
 extension AppleVerifiers {
-    /// The key of a device, once its attestation is verified.
+    /// Verifies the attestation of an iPhone's registration, and returns the device's key.
     func verify(_ registration: AppleRegistration, at now: Date) throws(Refusal) -> Device.Key {
         guard let keyID = KeyID(base64: registration.keyID) else { throw Refusal(.badRequest, "not a key id") }
         do {
@@ -47,7 +48,7 @@ extension AppleVerifiers {
 }
 
 extension AndroidVerifiers {
-    /// The key of a device, once the verdict and the key's certificates are verified.
+    /// Verifies the verdict and the key's certificates of an Android registration, and returns the device's key.
     func verify(_ registration: AndroidRegistration, at now: Date) throws(Refusal) -> Device.Key {
         guard let publicKey = try? P256.Signing.PublicKey(derRepresentation: registration.publicKey) else {
             throw Refusal(.badRequest, "not a P-256 public key")

@@ -1,7 +1,7 @@
 package import StrictJSON
 package import Verification
 
-/// The recorded verdict of a refusal: outcome, code, step and every check.
+/// The verdict in a recording: outcome, code, step and every check.
 package struct RecordedVerdict: Sendable, Hashable {
     /// `verified`, `refused` or `could-not-check`.
     package let outcome: Verdict.Outcome

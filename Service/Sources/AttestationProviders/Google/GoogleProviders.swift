@@ -10,7 +10,8 @@ package struct GoogleSettings: Sendable {
     package var playIntegrityURL = DecodeRequest.endpoint
     /// The deadline for decoding a token, including access token, retries, pauses, and all packages of the app.
     package var decodeDeadline: Duration = .seconds(10)
-    /// The deadline for an access token. Decoding reserves this part of ``decodeDeadline``, at most half, for a renewal.
+    /// The deadline for fetching an access token. Decoding reserves this much of ``decodeDeadline``, at most half of it,
+    /// for a renewal of the token.
     package var accessTokenDeadline: Duration = .seconds(4)
 
     /// The defaults.

@@ -5,7 +5,7 @@ internal import Logging
 internal import PlayIntegrity
 internal import StrictJSON
 
-/// Google's `decodeIntegrityToken`
+/// Decodes Play Integrity tokens with Google's method `decodeIntegrityToken`
 /// ([reference](https://developer.android.com/google/play/integrity/reference/rest/v1/v1/decodeIntegrityToken)).
 final class IntegrityDecoder: Sendable {
     fileprivate struct State {

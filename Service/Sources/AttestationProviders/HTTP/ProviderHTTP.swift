@@ -106,8 +106,8 @@ struct ProviderResponse: Sendable {
         headers.first { $0.name.lowercased() == header.lowercased() }?.value
     }
 
-    /// Seconds that the service asks to wait (RFC 9110 section 10.2.3). Nil without the header, and for a date: then our own
-    /// back-off applies.
+    /// Seconds that the service asks to wait (RFC 9110 section 10.2.3). Nil if the header is absent or has a date. Then
+    /// our own back-off applies.
     var retryAfter: Int64? { self["Retry-After"].flatMap(Int64.init(wholeSeconds:)) }
 }
 

@@ -5,7 +5,7 @@ internal import Crypto
 internal import Foundation
 internal import StrictJSON
 
-/// A list as its source sent it, and the time when the source last confirmed it.
+/// A revocation list as its source sent it, and the time when the source last confirmed it.
 struct KeptList: Sendable {
     let list: RevocationStatusList
     let bytes: [UInt8]
@@ -26,7 +26,7 @@ struct KeptList: Sendable {
     }
 }
 
-/// The copy of a list on disk: one line of JSON with its metadata, then the list as its source sent it.
+/// The copy of a revocation list on disk: one line of JSON with its metadata, then the list as its source sent it.
 ///
 /// Both are in one file, so that a crash cannot combine the date of one list with the entries of another.
 struct KeptListFile: Sendable {
@@ -85,6 +85,6 @@ func boundedContents(of path: String, limit: Int) throws -> (bytes: [UInt8], mod
     // Read one byte more than allowed: if it exists, the file is too large.
     let bytes = try handle.read(upToCount: limit + 1) ?? Data()
     let modified = (attributes[.modificationDate] as? Date)?.timeIntervalSince1970 ?? 0
-    // The file system may return a time that an Int64 cannot represent. Use 1970 then, so that the list is old.
+    // The file system may return a time that an Int64 cannot represent. Use 1970 then, so that an age limit refuses the list.
     return bytes.count > limit ? nil : (Array(bytes), UnixTime(Int64(exactly: modified.rounded(.down)) ?? 0))
 }

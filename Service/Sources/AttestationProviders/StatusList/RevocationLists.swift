@@ -35,7 +35,7 @@ package actor RevocationLists {
         var fetching: Task<Void, Never>?
     }
 
-    /// The largest number of sources. It is bounded, because app records name the sources.
+    /// The largest number of sources. It is bounded, because every app record can name another source.
     private static let maximumSources = 256
 
     private let http: ProviderHTTP
@@ -46,7 +46,7 @@ package actor RevocationLists {
     private let logger: Logger
     private var entries: [String: Entry] = [:]
 
-    /// Lists over one HTTP client.
+    /// Revocation lists that are fetched with one HTTP client.
     ///
     /// - Parameters:
     ///   - http: the client.

@@ -22,7 +22,7 @@ enum ReceiverAddress {
     private static let maximumLookups = 64
     static let deadline = DispatchTimeInterval.seconds(5)
 
-    /// Resolves a host within five seconds. An address does not need the resolver, so it never waits.
+    /// Resolves a host within five seconds. If the host is an address, the call needs no resolver and never waits.
     ///
     /// - Parameters:
     ///   - host: a name or an address without brackets.

@@ -11,7 +11,7 @@ internal import NIOHTTP1
 ///
 /// Share one transport, and shut it down at the end.
 package final class WebhookHTTP: WebhookTransport {
-    /// A host and the one checked address to which a client connects for it.
+    /// A host and its checked address. A client for this target connects only to this address.
     private struct Target: Hashable {
         let host: String
         let address: String

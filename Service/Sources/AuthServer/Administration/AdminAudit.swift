@@ -141,7 +141,7 @@ extension AuditEvent.Code {
 }
 
 extension AuditCheckResult {
-    /// The stable name of the result in the API.
+    /// The stable name of the check's result in the API.
     fileprivate var name: String {
         switch self {
         case .intact: "intact"
@@ -182,7 +182,7 @@ extension AuditCheckResult {
 }
 
 extension RecordedAuditEvent {
-    /// The members that the admin API, `audit --follow` and webhooks show.
+    /// The members of an audit event that the admin API, `audit --follow` and webhooks show.
     var administrationJSON: JSONObject {
         JSONObject([
             ("sequence", .integer(sequence)), ("at", .string(event.at.iso8601)), ("code", .string(event.codeText)),

@@ -73,7 +73,7 @@ extension AdminAPI {
 }
 
 extension Credential {
-    /// The members in an answer, without the secret and its hash.
+    /// The credential as a JSON object of the admin API, without the secret and its hash.
     package var administrationJSON: JSONObject {
         JSONObject([
             ("id", .string(id)), ("name", .string(name)), ("role", .string(role.rawValue)),

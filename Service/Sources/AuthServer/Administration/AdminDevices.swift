@@ -97,7 +97,7 @@ extension DeviceQuery.PageToken {
 
 extension DeviceRecord {
     /// The device for operators, without receipts and keys. `app` decides whether the risk metric is flagged, and may
-    /// demand a rotation in addition to an operator's demand. If it is nil, only the operator's demand applies.
+    /// demand a rotation in addition to an operator's demand. If `app` is nil, only the operator's demand applies.
     func administrationJSON(_ app: AppRecord?, at now: UnixTime) -> JSONObject {
         let demand = app.map { rotationDemand(under: $0.keys, at: now) } ?? mustRotate
         let reason: JSONValue = demand.map { .string($0.reason.rawValue) } ?? .null

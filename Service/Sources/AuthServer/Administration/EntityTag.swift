@@ -67,15 +67,15 @@ enum Precondition: Sendable {
             && !opaque.dropFirst().dropLast().contains("\"")
     }
 
-    /// Whether the header names versions and not `*`.
+    /// Whether the `If-Match` header names versions and not `*`.
     var isConditional: Bool {
         if case .oneOf = self { true } else { false }
     }
 
-    /// Refuses a record if the header names versions, but not the record's version.
+    /// Refuses a record if the `If-Match` header names versions, but not the record's version.
     func check(_ record: AppRecord) throws(Refusal) { try check(EntityTag(record), of: "\(record.appID)") }
 
-    /// Refuses a version if the header names versions, but not this one.
+    /// Refuses a version if the `If-Match` header names versions, but not this one.
     ///
     /// - Parameters:
     ///   - tag: the current version of the record.

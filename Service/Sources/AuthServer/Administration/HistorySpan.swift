@@ -1,7 +1,7 @@
 internal import AuthContract
 internal import AuthService
 
-/// The time span of a query of the history, in whole steps.
+/// The time span of a query of the verdict history, in whole steps.
 struct HistorySpan: Equatable {
     let since: UnixTime
     let until: UnixTime

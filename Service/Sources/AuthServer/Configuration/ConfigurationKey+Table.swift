@@ -14,7 +14,7 @@ package struct SettingDescription: Sendable {
     package let isReloadable: Bool
     /// The effect of the setting.
     package let meaning: String
-    /// Whether most operators set it. Other settings are documented on a separate page.
+    /// Whether most operators set this setting. Other settings are documented on a separate page.
     package let isEveryday: Bool
 
     fileprivate static func everyday(
@@ -271,6 +271,6 @@ extension ConfigurationKey.Kind {
     fileprivate static let deadline = integer(1...3600)
     fileprivate static let rate = integer(1...1_000_000)
     /// The range of the rate limits for one device. With a higher limit, one device could hold more unexpired replay
-    /// claims than the stores are built for.
+    /// claims (records of used nonces and signatures) than the stores are built for.
     fileprivate static let deviceRate = integer(1...10_000)
 }

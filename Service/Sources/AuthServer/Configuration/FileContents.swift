@@ -22,7 +22,7 @@ package enum FileContents {
     ///   - path: the path of the file.
     ///   - maximum: the largest size, in bytes.
     package static func read(_ path: String, maximum: Int) throws(Failure) -> [UInt8] {
-        // Open it non-blocking, because `open` would otherwise wait for the writer of a named pipe.
+        // Open the file non-blocking, because `open` would otherwise wait for the writer of a named pipe.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
         guard descriptor >= 0 else { throw .ofSystem }
         defer { close(descriptor) }

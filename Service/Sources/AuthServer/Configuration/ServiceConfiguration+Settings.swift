@@ -45,7 +45,7 @@ extension ServiceConfiguration {
         }
     }
 
-    /// The rate limits of the service, the limit of live claims, and the size of the device cache.
+    /// The rate limits of the service, the largest number of unexpired replay claims of one app, and the size of the device cache.
     package var protection: ProtectionSettings {
         var protection = Self.protection
         protection.enrolment = rate(.enrolmentBurst, .enrolmentPerMinute)
@@ -90,7 +90,7 @@ extension ServiceConfiguration {
         AuthService.origins((try? publicOrigin) ?? nil, (try? otherOrigins) ?? [])
     }
 
-    /// The configured service keys, 32 bytes in base64 each, the sealing key first; nil if none is configured.
+    /// The configured service keys, 32 bytes in base64 each; nil if none is configured. The first key is the one that seals.
     package var serviceKey: ServiceKey? {
         get throws(ConfigurationError) {
             guard let texts = secrets(.serviceKey) else { return nil }
@@ -114,7 +114,7 @@ extension ServiceConfiguration {
         ReceiptRefreshPolicy(requestsPerHour: Int64(number(.receiptsPerHour)))
     }
 
-    /// The maximum age of a status list since its last confirmation, in seconds. An older list is not used.
+    /// The maximum age of a list of revoked attestation keys: the seconds since its source last confirmed it. An older list is not used.
     package var revocationsMaximumAge: Int64 { Int64(number(.revocationsMaximumAge)) }
 
     /// Where spans are sent, and the share of requests that are traced; nil: no collector is configured.

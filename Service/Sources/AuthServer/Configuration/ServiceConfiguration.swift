@@ -257,7 +257,7 @@ extension ConfigurationKey.Kind {
         switch value {
         case .number(let written): number = written.double
         case .string(let text):
-            // `Double` also reads other forms, such as `nan` and `0x1p-2`.
+            // Allow only digits and periods, because `Double` also reads other forms, such as `nan` and `0x1p-2`.
             number = text.allSatisfy { $0.isASCII && ($0.isNumber || $0 == ".") } ? Double(text) : nil
         default: number = nil
         }

@@ -144,7 +144,7 @@ package struct AuthServer: Sendable {
             let group = ServiceGroup(configuration: configuration)
             try await Self.run(group, stopsOnSignals: stopsOnSignals, onStopping, onSecondSignal)
         } catch {
-            // The library's error does not name the address.
+            // The library's error does not name the address, so look for a listener whose address cannot be used.
             guard await !listeners.isReady, let refused = await settings.unavailableListeners().first?.error else {
                 throw error
             }

@@ -25,7 +25,7 @@ final class ConnectionContext: Sendable {
         isLocal = IPAddress(channel.localAddress)?.isLoopback ?? false
     }
 
-    /// Sends `100 Continue` if the client waits for it. A request is handled only when the responses to the connection's earlier
+    /// Sends `100 Continue`, for which the client waits. A request is handled only when the responses to the connection's earlier
     /// requests are written, so the `100` cannot come before them.
     func sendContinue() async throws {
         try await channel.writeAndFlush(HTTPResponsePart.head(HTTPResponse(status: .continue)))

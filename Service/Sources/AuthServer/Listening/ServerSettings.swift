@@ -26,7 +26,8 @@ package struct ServerSettings: Sendable {
     package var maximumConnections = 16_384
     /// The largest number of connections of one peer address on each listener, except trusted proxies; nil: `maximumConnections` / 4.
     package var maximumConnectionsOfOnePeer: Int?
-    /// How long the listeners accept requests after the signal to stop, so that a balancer notices `/readyz` in time.
+    /// How long the listeners accept requests after the signal to stop, so that a load balancer notices in time that
+    /// `/readyz` answers 503.
     package var drain: Duration = .zero
     /// The time for running requests after the drain.
     package var shutdown: Duration = .seconds(10)
@@ -55,7 +56,7 @@ package struct ServerSettings: Sendable {
             throw ConfigurationError(
                 "limits.all_bodies_bytes", "must be at least \(limits.verifyBody), or the largest body never fits")
         }
-        // A pipe can be read only once: by the listener.
+        // Do not check a pipe here: it can be read only once, and the listener must read it.
         for case let files? in [tls, operations.tls] where files.canBeReadAgain { _ = try TLSCertificate(files) }
     }
 
@@ -70,7 +71,7 @@ package struct ServerSettings: Sendable {
 
 /// Certificate and key as PEM files. The server re-reads them when they change.
 package struct TLSFiles: Sendable, Hashable {
-    /// The chain, leaf first.
+    /// The path of the certificate chain, leaf first.
     package let certificate: String
     package let key: String
     /// The settings' group, for errors: `server` or `operations`.
@@ -101,7 +102,7 @@ package struct OperationsSettings: Sendable {
     package init() {}
 }
 
-/// The address of a listener for scrapers and orchestrators. It has nothing secret, so it speaks plain HTTP at any address.
+/// The address of a listener for scrapers and orchestrators. The listener serves nothing secret, so it speaks plain HTTP at any address.
 package struct MetricsListenerSettings: Sendable, Hashable {
     /// The address; port 0 picks a free one.
     package var host: String

@@ -77,7 +77,7 @@ package struct SidecarServer: Sendable {
             stopping.began(listening: channel)
             await found.requests(at: address)
         }
-        // Shut down in reverse order.
+        // The service group shuts down in reverse order: the drain, then the listener of requests, then the operations listener.
         var services = [requests, SidecarDraining(stopping: stopping, time: settings.drain)]
         if hasOperations {
             let operations = listener(

@@ -157,7 +157,7 @@ package final class LogWriter: Sendable {
             } else if count < 0, errno == EINTR {
                 continue
             } else if count < 0, errno == EAGAIN {
-                // Another process that shares the descriptor made it non-blocking.
+                // Another process that shares the descriptor made it non-blocking, so wait until it accepts more bytes.
                 var poll = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                 _ = Foundation.poll(&poll, 1, -1)
             } else {

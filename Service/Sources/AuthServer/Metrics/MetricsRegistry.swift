@@ -112,7 +112,8 @@ package final class MetricsRegistry: Sendable {
         families.withLock { $0[name] = Family(kind: kind, help: help) }
     }
 
-    /// The counter or gauge with these labels. A new one beyond the limit is a dummy that is not exposed.
+    /// The counter or gauge with these labels. If its family already has the largest number of series, a new one is a
+    /// dummy that is not exposed.
     package func value(_ name: String, _ labels: Labels = []) -> Value {
         let series = series(name, labels) { kind in
             if case .histogram = kind { nil } else { .value(Value()) }
@@ -121,7 +122,7 @@ package final class MetricsRegistry: Sendable {
         return value
     }
 
-    /// The histogram with these labels. A new one beyond the limit is a dummy that is not exposed.
+    /// The histogram with these labels. If its family already has the largest number of series, a new one is a dummy that is not exposed.
     package func histogram(_ name: String, _ labels: Labels = []) -> Histogram {
         let series = series(name, labels) { kind in
             if case .histogram(let bounds) = kind { .histogram(Histogram(bounds)) } else { nil }

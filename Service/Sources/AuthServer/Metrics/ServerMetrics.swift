@@ -12,7 +12,7 @@ package struct ServerMetrics: Sendable {
     private let requests: MetricsRegistry.Counters<InitialSeries.Outcome>
     private let verdicts = VerdictCounts()
     private let uses = Locked<[String: UnixTime]>([:])
-    /// When the current loss of the replay claims' history ends; nil: there is no loss.
+    /// When the service stops refusing requests because of the current loss of replay claims; nil: there is no loss.
     private let lossEnds = Locked<UnixTime?>(nil)
 
     /// Metrics of a process that started at this time.
@@ -188,8 +188,9 @@ package struct ServerMetrics: Sendable {
         registry.value(Name.degraded, [("check", name)]).set(isDegraded ? 1 : 0)
     }
 
-    /// Counts each loss of the replay claims' history once. Also counts the seconds from the time at which the node
-    /// notices the loss to the end of the loss.
+    /// Counts each loss of replay claims (records of used nonces and signatures) once. Requests dated in the lost
+    /// interval are refused until the loss ends. Also counts the seconds from the time at which the node notices the loss
+    /// to its end.
     ///
     /// - Parameter end: when the current loss ends; nil: there is none.
     func historyLost(until end: UnixTime?, at now: UnixTime) {

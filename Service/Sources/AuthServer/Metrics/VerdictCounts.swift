@@ -24,7 +24,7 @@ final class VerdictCounts: Sendable {
         var apps: [AppID: App] = [:]
         var named: Set<AppID> = []
         var others: [String: Int] = [:]
-        /// A lower bound for the verdicts of every named app, which saves a search.
+        /// No named app has fewer verdicts than this. An app that does not exceed it needs no search for the quietest named app.
         var fewest = 0
 
         /// Gives an app its own series if there is room, or if the app has become busier than one that has its own series.

@@ -22,7 +22,7 @@ extension OpenAPIOperation {
         }
     }
 
-    /// The headers of both schemes, except `HeaderName.signature`. None is required, because a request uses only one scheme.
+    /// The headers of both signature schemes, except `HeaderName.signature`. None is required, because a request uses only one scheme.
     private static let signatureHeaders = [
         HeaderName.appID, HeaderName.deviceID, HeaderName.timestamp, HeaderName.nonce, HeaderName.signatureVersion,
         HeaderName.contentDigest, HeaderName.signatureInput, HeaderName.messageSignature, HeaderName.assertion,

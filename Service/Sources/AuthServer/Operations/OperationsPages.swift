@@ -2,13 +2,13 @@ package import AuthContract
 package import AuthService
 internal import StrictJSON
 
-/// Pages for people on the operations listener, below `/console`. The listener has checked `Host`.
+/// The web pages for operators, below `/console` of the operations listener. The listener has checked `Host`.
 package protocol OperationsPages: Sendable {
     /// Answers a request. Pages use only `service`: apart from sign-in and sign-out, they change data by calls of the admin API.
     func answer(_ request: PageRequest, with service: PageService) async -> PageAnswer
     /// The page for a request whose form was refused, such as a form that is too large. `request.form` is empty.
     func answer(_ request: PageRequest, refusedWith refusal: Refusal, at now: UnixTime) -> PageAnswer
-    /// Reserves a place for a large form of a signed-in person, before its body is read.
+    /// Reserves one of the limited places for large forms of signed-in people, before the body of the form is read.
     ///
     /// - Returns: the place, which the caller must pass to `leaveForm(_:)`; nil: there is no session.
     /// - Throws: `RATE_LIMITED` if the credential already has the largest number of forms.
@@ -25,8 +25,8 @@ package struct PageRequest: Sendable {
     package static let maximumForm = 320 * 1024
     /// The largest number of forms of `maximumForm` bytes in memory at once. One credential may have fewer.
     static let maximumForms = 6
-    /// The largest body of any other form, in bytes. A body of this size does not use the budget of all forms, so only people
-    /// with a session can exhaust it.
+    /// The largest body of a form of a person who is not signed in, in bytes. The memory for all forms together is limited, and bodies
+    /// of this size do not count. So only people with a session can use it up.
     package static let maximumFormOfStrangers = BodyBudget.uncounted
     /// The header that the pages' script sends when it refreshes a page by itself. Such a request does not prolong a session.
     package static let refreshHeader = "X-Synheart-Refresh"
@@ -52,9 +52,9 @@ package struct PageRequest: Sendable {
     package var fetchSite: String?
     /// Whether the browser speaks TLS: to this listener, or to a trusted proxy that reports it.
     package var isTLS = false
-    /// Whether the page's script only checks a form. Always false unless the method is POST.
+    /// Whether the page's script refreshes the page by itself.
     package var isRefresh = false
-    /// Whether the page's script only checks a form. False unless it is a POST.
+    /// Whether the page's script only checks a form. Always false unless the method is POST.
     package var isCheck = false
     /// The address for which failed sign-ins are counted.
     package var address: ClientAddress

@@ -159,7 +159,7 @@ struct OperationsResponder: ListenerResponder {
             metrics.ready(finding.name, finding.failure == nil)
             metrics.degraded(finding.name, finding.degraded != nil)
         }
-        // If the store, or a part of it, did not answer, the result tells nothing about a loss of history.
+        // If the replay store, or one of its servers, did not answer, the result tells nothing about a loss of replay claims.
         if let replay = findings.first(where: { $0.name == "replay" }), replay.failure == nil,
             replay.degraded == nil || replay.degraded?.until != nil
         {

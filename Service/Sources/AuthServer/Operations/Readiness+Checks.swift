@@ -8,11 +8,11 @@ extension Readiness {
     ///   - service: the service.
     ///   - stores: its stores.
     ///   - random: makes the values that the checks write and read back.
-    ///   - parts: if several servers keep the challenges and claims, a prefix for each usable server: a value with this prefix is
-    ///     stored there.
-    ///   - hasServerClock: whether one of `further` compares this node's clock with the one of a server that all nodes use. If
-    ///     so, that check judges this node's clock, and audit events that are dated later than now mean that another clock was
-    ///     ahead.
+    ///   - parts: if several servers store the challenges and replay claims, one prefix for each usable server. A value
+    ///     that begins with the prefix is stored on that server.
+    ///   - hasServerClock: whether one of `further` compares this node's clock with the one of a server that all nodes
+    ///     use. If so, that check judges this node's clock, and audit events that are dated later than now mean that
+    ///     another clock was ahead.
     ///   - further: checks that the stores' implementation adds.
     package init(
         service: AuthService, stores: AuthService.Stores, random: any RandomSource = SystemRandom(),
@@ -129,11 +129,12 @@ extension Readiness {
         }
     }
 
-    /// Makes a random claim as a test. Throws `Degraded` while the service refuses requests dated now because history was
-    /// lost. Throws another error if claims cannot be made.
+    /// Makes a random replay claim (the record of a used nonce or signature) as a test. Throws `Degraded` while the
+    /// service refuses requests dated now, because the store lost earlier claims. Throws another error if claims cannot
+    /// be made.
     ///
-    /// - Parameter futureWindow: the widest future window of the apps. After a loss, the app with this window refuses
-    ///   requests for the longest time.
+    /// - Parameter futureWindow: the widest future window of the apps: how far ahead a request may be dated. After a
+    ///   loss, the app with this window refuses requests for the longest time.
     private static func claim(
         in replay: any ReplayStore, at now: UnixTime, futureWindow: Int64, _ random: any RandomSource
     ) async throws {
@@ -167,7 +168,7 @@ extension Readiness {
 }
 
 extension Readiness.Degraded {
-    /// The service works after a loss of history: until this time it refuses requests that are dated in the lost interval.
+    /// The state after the replay store lost claims: until this time, the service refuses requests that are dated in the lost interval.
     package static func historyLost(until: UnixTime) -> Self {
         Self("history was lost; requests that a copy could repeat are refused", until: until)
     }

@@ -98,7 +98,7 @@ package struct Readiness: Sendable {
         return await running.value
     }
 
-    /// Runs all checks concurrently. A check that hangs delays the result by one deadline.
+    /// Runs all checks concurrently. If a check hangs, the result comes when the deadline of that check has passed.
     private func ask() async -> [CheckResult] {
         let findings = await withTaskGroup(of: (Int, CheckResult).self) { group in
             for (index, check) in checks.enumerated() {
@@ -113,8 +113,8 @@ package struct Readiness: Sendable {
         return findings
     }
 
-    /// The result of a check. A check that hangs may ignore cancellation, so its task is abandoned. The check is not started
-    /// again before that task ends: frequent scrapes must not leave more and more tasks behind.
+    /// The result of a check. A check that hangs may ignore cancellation, so its task is abandoned. The check is not
+    /// started again before that task ends. Otherwise, frequent calls would leave more and more hanging tasks behind.
     private func finding(of check: Check) async -> CheckResult {
         guard state.withLock({ $0.unanswered.insert(check.name).inserted }) else {
             return CheckResult(name: check.name, failure: "it has not answered an earlier question yet")

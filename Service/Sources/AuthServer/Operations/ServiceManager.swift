@@ -45,7 +45,7 @@
             interval = address != nil && isMeant && limit > 1 ? .microseconds(limit / 2) : nil
         }
 
-        /// Sends a state to the manager. If that fails, the service continues: the manager has its own timeout.
+        /// Sends a state to the manager. If that fails, the service continues: a manager that gets no message acts by its own timeout.
         package func tell(_ state: State) {
             guard let address else { return }
             let socket = Glibc.socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)

@@ -64,7 +64,8 @@ struct APIResponse: Sendable {
         return answer
     }
 
-    /// The outcome of an accepted request of another service. The verdict history also uses it for a device's own accepted requests.
+    /// The outcome if a request that another service received is accepted. The verdict history also uses it for accepted
+    /// requests that devices send to this service itself.
     static let verified = "verified"
 
     /// The outcome of a request that mode `observe` lets pass, although mode `enforce` would refuse it with this code.

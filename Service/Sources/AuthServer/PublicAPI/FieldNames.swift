@@ -15,7 +15,7 @@ extension HTTPField.Name {
     static let forwardedProto = named("X-Forwarded-Proto")
     static let forwardedHost = named("X-Forwarded-Host")
 
-    // Every name above is a valid token (RFC 9110), so `.expect` is never used. With `.expect` in place of a name, the first
-    // test would fail.
+    // Every name above is a valid token (RFC 9110), so `.expect` is never used. If a name were not valid, every test that
+    // uses the field would fail.
     private static func named(_ name: String) -> HTTPField.Name { HTTPField.Name(name) ?? .expect }
 }

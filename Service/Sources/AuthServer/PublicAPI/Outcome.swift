@@ -12,7 +12,7 @@ struct Outcome {
     var credential: Credential?
     /// The registration request.
     var registration: RegisterRequest?
-    /// The version of the app in the registration's evidence; nil: it names none, or did not verify.
+    /// The version of the app in the registration's evidence; nil if the evidence names no version or did not verify.
     var registeredVersion: String?
     /// The headers of the request.
     let headers: HeaderFields
@@ -55,7 +55,8 @@ struct Outcome {
     /// How the verdict history counts the request; nil: it is neither a judged request nor a registration.
     ///
     /// Platform, scheme and version are those of the device whose signature verified. Without a verified signature, they
-    /// could be forged. Only a registration names its platform itself. Its version is that of its verified evidence.
+    /// could be forged. A registration has no such device: its platform is the one that the request names, and its
+    /// version is that of the verified evidence.
     ///
     /// - Parameters:
     ///   - answer: the answer to the request.

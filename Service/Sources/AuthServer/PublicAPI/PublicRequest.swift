@@ -9,7 +9,7 @@ internal import StrictJSON
 struct PublicRequest {
     let http: Request
     let connection: ConnectionContext
-    /// The share of the listener's memory that its body uses.
+    /// The bytes of the listener's body budget that this request's body has taken.
     let room: BodyBudget.Share
     let target: RequestTarget
     let headers: HeaderFields
@@ -20,7 +20,7 @@ struct PublicRequest {
     /// - Throws: a `Refusal` or a `ContractError`.
     static func route(of head: HTTPRequest, _ forwarded: ForwardedRequest?) throws -> (Route, RequestTarget) {
         if forwarded == nil { try head.requireKnownExpectation() }
-        // A forwarded request's target is parsed completely when that request is judged.
+        // A forwarded request goes to the forward route. Its own target is parsed later, when the request is judged.
         let target = try RequestTarget(forwarded == nil ? head.path ?? "" : Route.forward.rawValue)
         guard let route = Route(rawValue: target.path.text) else { throw Refusal(.notFound, "no such path") }
         return (route, target)

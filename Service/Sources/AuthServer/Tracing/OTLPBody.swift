@@ -55,7 +55,7 @@ enum OTLPBody {
         ["key": .string(name), "value": json(value) ?? ["stringValue": ""]]
     }
 
-    /// The value of an attribute; nil: the spans of this service have no such value.
+    /// The value of an attribute as OTLP writes it; nil for a type that no attribute of this service has.
     private static func json(_ value: SpanAttribute) -> JSONValue? {
         switch value {
         case .string(let text): ["stringValue": .string(text)]

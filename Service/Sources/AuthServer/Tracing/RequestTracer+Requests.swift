@@ -17,7 +17,7 @@ extension RequestTracer {
         }
         let span = startSpan("request", context: context, ofKind: .server)
         guard span.isRecording else {
-            // If a parent span does not record the trace, calls to providers still get its context.
+            // If the parent span does not record the trace, calls to providers still pass on the parent's trace context.
             guard context.place != nil else { return try await serve(nil) }
             return try await InstrumentationContext.$current.withValue(context) { try await serve(nil) }
         }

@@ -16,7 +16,8 @@ package struct RequestTracer: Tracer {
     private let random: any RandomSource
 
     /// - Parameters:
-    ///   - share: the share of requests that are recorded, from 0 to 1, unless a parent decided.
+    ///   - share: the share of requests that are recorded, from 0 to 1. If a request has a parent span, the parent
+    ///     decides.
     ///   - exporter: gets the spans.
     ///   - random: makes ids.
     package init(share: Double, exporter: TraceExporter, random: any RandomSource = SystemRandom()) {

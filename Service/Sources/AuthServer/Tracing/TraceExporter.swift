@@ -144,7 +144,7 @@ package final class TraceExporter: Sendable {
     ///
     /// There is no retry: during a retry the queue would fill up, and new spans are more useful than old ones.
     ///
-    /// - Returns: the reason why the collector did not accept the batch; nil: it did.
+    /// - Returns: the reason why the collector did not accept the batch; nil: the collector accepted it.
     private func send(_ batch: [TraceSpan.Record], within limit: Duration) async -> String? {
         do {
             let status = try await transport.post(

@@ -29,7 +29,7 @@ package struct TraceSpan: Tracing.Span {
         }
     }
 
-    /// The largest number of attributes, and of bytes in the text of one.
+    /// The largest number of attributes, and the largest number of bytes in the text of an attribute.
     private static let maximumAttributes = 32
     private static let maximumText = 512
 

@@ -64,8 +64,8 @@ extension AppRecord {
         let demands = keys.compromises
         let isKept = current.keys.compromises.allSatisfy { old in
             demands.contains { new in
-                // A demand applies from `keysBefore` on. If that time were later than now, the keys that the old demand affects
-                // would be released until then.
+                // A demand applies from `keysBefore` on. If the new demand's time were later than now, the keys that the old demand
+                // affects would be accepted again until then.
                 new.keysBefore >= old.keysBefore && new.keysBefore <= max(old.keysBefore, now)
                     && new.rotateBy <= old.rotateBy
             }

@@ -222,7 +222,7 @@ extension KeyPolicy: JSONPolicy {
 }
 
 extension JSONCoding where Value == [KeyPolicy.Compromise] {
-    /// Null, one demand, or a list of them.
+    /// The JSON form of `keys.compromise`: null, one demand, or a list of demands.
     fileprivate static var compromises: Self {
         let start = KeyPolicy.Compromise(keysBefore: UnixTime(0), rotateBy: UnixTime(0))
         let demand = JSONCoding<KeyPolicy.Compromise>.object(over: start).named("Compromise")
@@ -237,13 +237,14 @@ extension JSONCoding where Value == [KeyPolicy.Compromise] {
 }
 
 extension KeyPolicy.Compromise: JSONPolicy {
-    /// The members of a demand.
+    /// The members of a demand in `keys.compromise`.
     public static let jsonMembers: [JSONMember<Self>] = [
         JSONMember(
             "keys_before", \.keysBefore, .time,
             .advanced("Keys that were registered or rotated to before this must rotate, from this time on.")
         ).required(),
-        // If `rotate_by` were earlier, the keys would expire as soon as the demand applies, before a device learns of it.
+        // If `rotate_by` were before `keys_before`, the keys would expire as soon as the demand applies, before a device
+        // learns of the demand.
         JSONMember(
             "rotate_by", \.rotateBy, .time,
             .advanced(

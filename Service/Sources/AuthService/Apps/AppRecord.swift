@@ -66,8 +66,8 @@ public struct SignaturePolicy: Sendable, Hashable {
     public var replayOnReads = true
     /// The path prefix that a deployment adds and that clients do not sign; nil: none.
     public var pathPrefixStrip: String?
-    /// `scheme://host[:port]`, or `host[:port]` for https, of the services that scheme 2 requests may be sent to; empty: requests
-    /// to other services may not use scheme 2.
+    /// The origins of the services that scheme 2 requests may be sent to: `scheme://host[:port]`, or `host[:port]` for
+    /// https. Empty: scheme 2 is not accepted in requests to services other than this one.
     public var authorities: [String] = []
     /// The audiences that a device token may be for, in addition to the app id. Never the id of another app.
     public var tokenAudiences: [String] = []

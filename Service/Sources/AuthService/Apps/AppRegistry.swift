@@ -96,7 +96,8 @@ public final class AppRegistry: Sendable {
     /// The records that can be read, by id, and the apps whose record cannot be read, because it is damaged or of a newer version.
     /// Such a record must not affect the other apps.
     ///
-    /// - Throws: `StoreError` also if there are records and none can be read, as under another service key.
+    /// - Throws: `StoreError` also if there are records and none can be read, for example because another service key
+    ///   sealed them.
     public func readableRecords() async throws(StoreError) -> (records: [AppRecord], unreadable: [AppID]) {
         var (records, unreadable): ([AppRecord], [AppID]) = ([], [])
         var reason: StoreError?

@@ -46,8 +46,8 @@ extension IOSApp: JSONPolicy {
             .advanced("A risk metric above this flags the device. A flag never refuses a request.")),
     ]
 
-    /// Refuses a record with both lists, and a record that exempts an ambiguous path. Servers may read such a path
-    /// differently, so a request for it always needs an assertion.
+    /// Refuses a record with both lists of paths, and a record that exempts an ambiguous path from assertions. Servers
+    /// may read an ambiguous path differently, so a request for it always needs an assertion.
     func check() throws(ContractError) {
         guard assertionsRequiredOn.isEmpty || assertionsRequiredExcept == nil else {
             throw ContractError("ios.assertions_required_on and ios.assertions_required_except exclude each other")

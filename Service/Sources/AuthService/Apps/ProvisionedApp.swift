@@ -9,7 +9,8 @@ public final class ProvisionedApp: Sendable {
     let stored: StoredApp
     /// The origins that scheme 2 requests to other services may be sent to.
     let authorities: Set<RequestOrigin>
-    /// The latest date of a request that may have been accepted under an earlier, wider future window; nil: there is none.
+    /// The latest date of a request that may have been accepted under an earlier, wider future window; nil: the window
+    /// was not narrowed recently.
     let widerUntil: UnixTime?
     /// The paths on which requests of the app's iOS devices need an assertion.
     let assertionPaths: AssertionPaths

@@ -9,8 +9,8 @@ extension StoredApp {
         let masked: JSONValue
         /// The whole record, sealed with the service key.
         var sealed: [UInt8]
-        /// The latest date of a request that may have been accepted under a wider future window, which a change has narrowed
-        /// since; nil: there is none.
+        /// The latest date of a request that may have been accepted under an earlier, wider future window; nil: the window
+        /// was not narrowed recently.
         let widerUntil: UnixTime?
 
         private static let limits = JSONValue.Limits(bytes: 1 << 20, depth: 16)
@@ -40,13 +40,14 @@ extension StoredApp {
 }
 
 extension SignaturePolicy {
-    /// The latest date of a request that may have been accepted under a wider future window than this one; nil: there is none.
+    /// The latest date of a request that may have been accepted under a wider future window than this policy's; nil: the
+    /// window was not narrowed recently.
     ///
-    /// After a loss of history, the claims of such requests are missing too (*Loss of history* of the contract).
+    /// After a loss of history, the replay claims of such requests are missing too (*Loss of history* of the contract).
     ///
     /// - Parameters:
     ///   - before: the policy that this one replaces.
-    ///   - stored: the stored record that has the policy `before`. Its window may have been narrowed shortly before, too.
+    ///   - stored: the stored record that has the policy `before`. An earlier change may have narrowed its window too.
     ///   - now: the time of the change.
     func widerUntil(after before: SignaturePolicy, _ stored: StoredApp, at now: UnixTime) -> UnixTime? {
         let narrowed =

@@ -137,7 +137,7 @@ public struct AuditArchiveFolder: Sendable {
     /// The events of an archive, in order, and the seal in its last line.
     func read(first: Int64, last: Int64) async throws(ReadFailure) -> (entries: [StoredAuditEntry], seal: String) {
         let path = file(first: first, last: last)
-        // Parsing takes long enough to delay other work on its thread.
+        // Parse on another thread, because parsing takes so long that it would delay other tasks.
         return try await offloading { () throws(ReadFailure) in try Self.parse(Self.contents(of: path)) }
     }
 

@@ -65,7 +65,8 @@ public struct AuditArchiver: Sendable {
         }
         let archive = StoredAuditArchive(
             first: first.entry.sequence, last: end.sequence, hash: end.hash, seal: seal.description)
-        // If another node was faster, its archive is the valid one. This node's file, if its name differs, stays unused.
+        // If another node stored an archive first, that archive is the valid one. If this node's file has another name, the
+        // file stays unused.
         guard try await store.add(archive) else { return true }
         logger.notice(
             "audit events were archived",

@@ -49,7 +49,8 @@ extension AuditTrail {
         return (.intact, found)
     }
 
-    /// The number of the first event of an archive that is still in the log but differs from the file; nil: none.
+    /// The number of the first archived event whose copy in the log differs from the archive's file or cannot be read;
+    /// nil: there is no such event.
     private func firstRemainingEvent(
         of archive: StoredAuditArchive, unlike entries: [StoredAuditEntry]
     ) async throws -> Int64? {

@@ -83,9 +83,11 @@ public struct AuditTrail: Sendable {
         return try await isGenuine(head, &former)
     }
 
+    /// Whether the service signed the head, with a present or a former service key.
+    ///
     /// - Parameter former: a cache of the former keys; nil: they were not read yet.
     func isGenuine(_ head: AuditHead, _ former: inout [Curve25519.Signing.PublicKey]?) async throws -> Bool {
-        // During a rotation of the service key, both keys may have signed.
+        // During a rotation of the service key, the old and the new key may both have signed heads.
         let present = try Self.publicKeys(of: key)
         if head.isSigned(by: present) { return true }
         let keys = if let former { former } else { try await formerKeys(before: present) }
@@ -93,7 +95,7 @@ public struct AuditTrail: Sendable {
         return head.isSigned(by: keys)
     }
 
-    /// The public keys of a service key. Each may have signed heads.
+    /// The public keys of a service key, which has several keys during a rotation. Each of them may have signed heads.
     static func publicKeys(of key: ServiceKey) throws -> [Curve25519.Signing.PublicKey] {
         try key.allDerived(for: purpose).map { try signer($0).publicKey }
     }
@@ -116,8 +118,8 @@ public struct AuditTrail: Sendable {
             })
     }
 
-    /// The former keys that a chain of signed rotations connects to one of these keys. Reads the log, then the archives, newest
-    /// event first.
+    /// The former keys that a chain of signed rotations connects to one of the `present` keys. Reads the log, then the
+    /// archives, newest event first.
     private func formerKeys(
         before present: [Curve25519.Signing.PublicKey]
     ) async throws -> [Curve25519.Signing.PublicKey] {

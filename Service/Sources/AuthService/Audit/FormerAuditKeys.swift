@@ -13,8 +13,8 @@ struct FormerAuditKeys {
     /// - Parameter present: the public keys of the present service key.
     init(before present: [Curve25519.Signing.PublicKey]) { trusted = present }
 
-    /// Adds the former keys that a rotation recorded, if a trusted key signed them. Add the newest rotation first, because
-    /// the keys that it recorded signed the keys that the rotation before it recorded.
+    /// Adds the former keys that a rotation recorded, if a trusted key signed them. Add the newest rotation first: the
+    /// keys of each older rotation are signed by keys that the next newer rotation makes trusted.
     ///
     /// - Parameter detail: the detail of the event `service_key.rotated`.
     mutating func add(_ detail: JSONObject) {

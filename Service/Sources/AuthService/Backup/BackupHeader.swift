@@ -16,7 +16,7 @@ struct BackupHeader: Sendable, Hashable {
     /// Increase this number if older versions cannot read the frames, the lines or the meaning of a column: they then refuse
     /// the backup.
     private static let format = "1"
-    /// The longest line that is read, without its end.
+    /// The maximum length of the line in bytes, without its line feed.
     static let maximumLength = 256
 
     /// The header of a new backup.
@@ -25,7 +25,7 @@ struct BackupHeader: Sendable, Hashable {
         self.salt = salt
     }
 
-    /// Parses the line, without its end.
+    /// Parses the line, without its line feed.
     init(_ line: [UInt8]) throws(BackupError) {
         let words = String(decoding: line, as: UTF8.self).split(separator: " ", omittingEmptySubsequences: false)
             .map { String($0) }
@@ -47,7 +47,7 @@ struct BackupHeader: Sendable, Hashable {
         guard Array(text.utf8) == line else { throw BackupError(.damaged, "has a damaged first line") }
     }
 
-    /// The line, without its end.
+    /// The line, without its line feed.
     var text: String { "\(Self.label)\(Self.format) \(check.text) \(Base64.url.encode(salt))" }
 
     /// The key of the frames.

@@ -57,7 +57,7 @@ struct BackupLineReader {
 
     init(frames: BackupFrameReader) { self.frames = frames }
 
-    /// The next line without its end; nil after the last one.
+    /// The next line without its line feed; nil after the last line.
     mutating func next() throws -> [UInt8]? {
         while true {
             if let end = pending[searched...].firstIndex(of: UInt8(ascii: "\n")) {

@@ -4,7 +4,7 @@ internal import StrictJSON
 /// Reads a backup, and checks all of it: every frame, the number of rows, and the chain of the audit log.
 package struct BackupReader {
     private let contents: BackupContents
-    /// The columns of this version, each with its position in a row of the backup; nil: the backup lacks the column.
+    /// The columns of each table in this version, each with its position in a row of the backup; nil: the backup lacks the column.
     private let columns: [StoredTable: [(column: StoredTable.Column, position: Int?)]]
     /// The number of columns in a row of the backup.
     private let widths: [StoredTable: Int]

@@ -35,8 +35,8 @@ public struct ClaimHistory: Sendable, Hashable {
     package private(set) var clock = ClockHistory()
     /// The latest expiry of a purged claim, in unix seconds.
     package private(set) var purgedTo = Int64.min
-    /// The reading at which the store was restored from a backup, or to which the clock stepped soon after. Nil if it was not
-    /// restored.
+    /// The clock's reading when the store was restored from a backup. If the clock stepped soon after the restore, the
+    /// reading after that step. Nil: the store was not restored.
     package private(set) var restoredAt: Int64?
 
     /// The history of a store that never had a claim.
@@ -72,9 +72,9 @@ public struct ClaimHistory: Sendable, Hashable {
     /// The latest reading of the clock that is not known to be wrong; nil: there is none.
     package var latestReading: Int64? { clock.latest }
 
-    /// Whether a claim must be on the disk before the store answers. All other claims may be lost when the machine loses power.
-    /// The last recorded reading then bounds their dates: they are dated at most `durableAhead` after a reading that is at most
-    /// one second after the recorded one.
+    /// Whether a claim must be on the disk before the store answers. If the machine loses power, all other claims may be
+    /// lost. Their dates are then bounded: each is at most `durableAhead` after a reading of the clock, and that reading
+    /// is at most one second after the last recorded one.
     ///
     /// - Parameter durable: the latest reading whose record is on the disk.
     package func mustBeDurable(timestamp: UnixTime, now: UnixTime, durable: Int64) -> Bool {
@@ -180,9 +180,10 @@ public struct ClaimHistory: Sendable, Hashable {
     ///
     /// If the clock steps soon after a restore, the loss is repeated around this reading.
     ///
-    /// If the reading shows that earlier ones were wrong, this refuses the dates of the claims that the wrong ones lost. These are
-    /// claims that were purged too early, and claims that expire later than `latestKept`, which the store must drop. `purgedTo`
-    /// goes back to `now`: with a correct clock, no claim that expires after `now` would have been purged.
+    /// If the reading shows that earlier ones were wrong, this method refuses the dates of the claims that were lost
+    /// because of the wrong readings. These are claims that were purged too early, and claims that expire later than
+    /// `latestKept`, which the store must drop. `purgedTo` is lowered to `now`: with a correct clock, no claim that
+    /// expires after `now` would have been purged.
     ///
     /// - Parameters:
     ///   - now: the service's clock, unix seconds.

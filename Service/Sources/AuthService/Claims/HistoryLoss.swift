@@ -52,11 +52,13 @@ package struct HistoryLoss: Sendable, Hashable {
         }
     }
 
-    /// The interval of dates around readings of the clock. It begins `ReplayClaim.life` seconds before the first reading.
+    /// The interval of request dates whose claims may be lost, from the clock readings around the loss. It begins `ReplayClaim.life`
+    /// seconds before the first reading.
     ///
     /// - Parameters:
     ///   - readings: the first and the last reading.
-    ///   - isWhole: whether claims dated further ahead than `leastWindow` are known to be on the disk.
+    ///   - isWhole: whether the claims of requests dated further ahead than `leastWindow` are known to be on the disk. Then the interval
+    ///     ends `leastWindow` after the last reading.
     private static func interval(around readings: ClosedRange<Int64>, isWhole: Bool) -> Interval {
         Interval(
             first: readings.lowerBound.subtracting(ReplayClaim.life),
@@ -131,8 +133,8 @@ package struct HistoryLoss: Sendable, Hashable {
         for stretch in clock.stretches.dropLast() { add(around: stretch.first...stretch.last, isWhole: false) }
     }
 
-    /// Adds the dates around the readings since the last jump, up to the latest one. They may turn out to be wrong after their
-    /// claims and their records were lost.
+    /// Adds the dates around the readings since the last jump, up to the latest one. These readings may turn out to be
+    /// wrong only after their claims and their records were lost.
     mutating func add(topOf clock: ClockHistory) {
         guard let stretch = clock.stretches.last else { return }
         add(from: stretch.first.subtracting(ReplayClaim.life), to: stretch.last, isOpen: false)

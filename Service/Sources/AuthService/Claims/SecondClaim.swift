@@ -2,9 +2,9 @@ package import AuthContract
 
 /// Claims of requests dated ahead, which PostgreSQL keeps in addition to Redis (protocol, *Loss of history*).
 ///
-/// Redis can lose acknowledged claims. Without second claims, the requests of all dates that may have been accepted are refused
-/// afterwards, until the widest future window has passed. With them, the refusal ends at the *unclaimed end*: PostgreSQL has
-/// every lost claim that is dated later.
+/// Redis can lose acknowledged claims. Without second claims, an interval of dates is refused afterwards: all dates
+/// of requests that may have been accepted, up to the widest future window. With second claims, the interval ends at
+/// the *unclaimed end*: PostgreSQL has every lost claim that is dated later.
 ///
 /// ## Why no request is accepted twice
 ///
@@ -14,10 +14,11 @@ package import AuthContract
 /// 1. A node makes a claim only while the id that it read is the id in Redis. With the id it also read a `reading`, which is at
 ///    most the mark of the same or an earlier version of the row. A claim dated more than `ClaimHistory.leastWindow` after the
 ///    reading is a second claim too: the request is accepted only if both stores accept it.
-/// 2. An epoch that begins after a loss gets a new id. One transaction replaces the id, and takes the mark M from the row that it
-///    locked. A node that uses an earlier id read an earlier version of the row, so its reading is at most M, however long it
-///    continues to claim. Therefore each lost claim is dated at most M + `leastWindow`, or PostgreSQL has it. This step does not
-///    depend on any node's clock or lease.
+/// 2. An epoch is a time in which Redis lost no claims. The epoch that begins after a loss gets a new id. One
+///    transaction replaces the id, and takes the mark M from the row that it locked. A node that uses an earlier id
+///    read an earlier version of the row, so its reading is at most M, however long it continues to claim. Therefore
+///    each lost claim is dated at most M + `leastWindow`, or PostgreSQL has it. This step does not depend on any
+///    node's clock or lease.
 /// 3. The node that began the epoch reads the id again before it shortens the interval. If the id is still the new one, no epoch
 ///    of a later id existed before this epoch, so no claim of a later id can be lost.
 /// 4. In the new epoch, dates up to M + `leastWindow` are refused. Later dates of the interval are claimed in both stores
@@ -27,15 +28,17 @@ package import AuthContract
 ///
 /// ## A part of a Redis Cluster
 ///
-/// A Cluster has one id for all its parts. If one part is replaced, its next epoch begins under the present id, so step 2 does
-/// not hold: a node that still uses the earlier server may read PostgreSQL's clock again, and later than M. Three facts
-/// replace steps 2 and 3. The model `ClusterSecondClaims.pml` checks them.
+/// A Cluster has one id for all its parts, which are partitions of the keys. If the server of one part is replaced,
+/// the part's next epoch begins under the present id, so step 2 does not hold: a node that still uses the earlier
+/// server may read PostgreSQL's clock again, and later than M. Three facts replace steps 2 and 3. The model
+/// `ClusterSecondClaims.pml` checks them.
 ///
 /// 1. The reading of a claim is bound to the claim's route: the node took it before it asked the masters which server has the
 ///    part (`RoutingTable.route`). So it took the reading before a majority named that server.
-/// 2. A node takes M in a round that asked the masters after the epoch existed: the node found the epoch in an earlier round. The
-///    round that begins the epoch is not enough: its node may have been paused since an earlier time at which a
-///    majority named this server, and a promoted replica accepts scripts before the masters name it.
+/// 2. A node takes M in a round of checks that asked the masters after the epoch existed: the node found the epoch
+///    in an earlier round. The round that begins the epoch is not enough: its node may have been paused since an
+///    earlier time at which a majority named this server, and a promoted replica accepts scripts before the masters
+///    name it.
 /// 3. Two majorities share a master. That master named the earlier server before the new one, and does not name the earlier
 ///    server again. If the server is the same, the new epoch replaced the earlier epoch in it, and claims of the earlier epoch
 ///    were made earlier. In both cases M is taken later: `unclaimed_end_of_part` takes M from the row that it locks. So each
@@ -63,11 +66,12 @@ package import AuthContract
 ///
 /// ## PostgreSQL in place of a Redis
 ///
-/// If PostgreSQL becomes the keeper in place of a Redis, the claims in that Redis are no longer used. Steps 1 and 2 hold: the
-/// transaction that names PostgreSQL takes M from the row that it locked, and refuses the dates up to M + `leastWindow` from then
-/// on (`keep_claims_here`). First and second claims are rows of the same tables, under the same locks. So steps 4 and 5 need
-/// nothing more: if one copy of a request is claimed in PostgreSQL, and a node still claims another copy in Redis under the
-/// earlier id, only one of the copies is accepted.
+/// If PostgreSQL becomes the keeper (the store that keeps the claims of all nodes) in place of a Redis, the claims in
+/// that Redis are no longer used. Steps 1 and 2 hold: the transaction that names PostgreSQL takes M from the row that
+/// it locked, and refuses the dates up to M + `leastWindow` from then on (`keep_claims_here`). First and second
+/// claims are rows of the same tables, under the same locks. So steps 4 and 5 need nothing more: if one copy of a
+/// request is claimed in PostgreSQL, and a node still claims another copy in Redis under the earlier id, only one of
+/// the copies is accepted.
 ///
 /// ## What breaks the steps
 ///
@@ -91,8 +95,8 @@ package import AuthContract
 /// PostgreSQL becomes the keeper, there is an unclaimed end only if nodes renewed the lease for the last `settling` seconds without
 /// a gap of more than `ClaimHistory.lease` seconds.
 package enum SecondClaim {
-    /// A waiting time in seconds. When it is over, every request that was accepted before it began, also by a node without second
-    /// claims, is dated in the past: the lease, the clock tolerance and the widest future window total 335 s, which is less.
+    /// A waiting time in seconds. When it is over, every request that was accepted before it began, also by a node without second claims,
+    /// is dated in the past: the lease, the clock tolerance and the widest future window total 335 seconds, which is less than this time.
     package static let settling = ReplayClaim.life
 
     /// Whether a request must be claimed in PostgreSQL too.
@@ -105,6 +109,7 @@ package enum SecondClaim {
         return timestamp.seconds > unclaimedEnd(mark: reading.seconds)
     }
 
-    /// The latest date of a request that a node accepts without a second claim, if the node's reading is at most this mark.
+    /// The unclaimed end: the latest date of a request that a node may accept without a second claim. Valid for a node
+    /// whose reading of PostgreSQL's clock is at most `mark`.
     package static func unclaimedEnd(mark: Int64) -> Int64 { mark.adding(ClaimHistory.leastWindow) }
 }

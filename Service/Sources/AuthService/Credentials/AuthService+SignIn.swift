@@ -2,7 +2,7 @@ internal import AuthContract
 internal import Bytes
 internal import StrictJSON
 
-/// People who sign in to the console with a credential of the admin API.
+/// Sign-in and sign-out of people who use the console with a credential of the admin API.
 extension AuthService {
     /// Signs a person in: returns the credential with this text, and records the sign-in in the audit log.
     ///

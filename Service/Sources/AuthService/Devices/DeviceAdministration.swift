@@ -36,9 +36,9 @@ public struct DeviceAdministration: Sendable {
 
     // MARK: Decisions
 
-    // Each decision returns the device after the change. It refuses with `UNKNOWN_APP` if there is no such app, with `NOT_FOUND` if
-    // the app has no such device, and with `CONFLICT` if the device's state does not allow it. Repeating a decision succeeds, but
-    // `approve` and `reject` conflict if the device is no longer pending.
+    // Each decision returns the device after the change. It refuses with `UNKNOWN_APP` if there is no such app, with
+    // `NOT_FOUND` if the app has no such device, and with `CONFLICT` if the device's state does not allow the decision.
+    // Repeating a decision succeeds, but `approve` and `reject` conflict if the device is no longer pending.
 
     /// Ends an identity permanently. A device that deregistered cannot be revoked.
     @discardableResult
@@ -53,8 +53,8 @@ public struct DeviceAdministration: Sendable {
     /// - Parameters:
     ///   - id: the device.
     ///   - app: its app.
-    ///   - allowsUnproven: approves a device whose proof never verified, too. The device then has no assurance and the label
-    ///     `unproven`, the audit log records this, and the stored proof is erased.
+    ///   - allowsUnproven: whether to approve also a device whose proof never verified. Such a device then has no
+    ///     assurance and the label `unproven`, the audit log records this, and the stored proof is erased.
     ///   - actor: the actor in the audit log.
     @discardableResult
     public func approve(
@@ -81,7 +81,7 @@ public struct DeviceAdministration: Sendable {
         try await decide(.demandRotation(RotationDemand(by: by, reason: reason)), id, of: app, actor: actor)
     }
 
-    /// Lifts an operator's demand to rotate. A key that the demand had ended is accepted again.
+    /// Lifts an operator's demand to rotate. If the service refuses the key because of the demand, it accepts the key again.
     @discardableResult
     public func liftRotation(_ id: DeviceID, of app: AppID, actor: String) async throws(Refusal) -> DeviceRecord {
         try await decide(.liftRotationDemand, id, of: app, actor: actor)

@@ -18,7 +18,7 @@ enum DeviceCommand: Sendable {
     case admit
     /// The device's pending proof was refused, or waited too long.
     case refuseProof(outcome: String)
-    /// The device becomes pending, because it was admitted only under observation and the app now enforces.
+    /// The device becomes pending, because it was admitted only under observation and the app's mode is now `enforce`.
     case hold
 
     /// An operator admits a pending device. A device whose proof never verified needs `allowsUnproven`.
@@ -29,7 +29,7 @@ enum DeviceCommand: Sendable {
     case revoke(reason: String?)
     /// An operator demands a new key by a time.
     case demandRotation(RotationDemand)
-    /// An operator lifts the demand.
+    /// An operator lifts the demand for a new key.
     case liftRotationDemand
     /// An operator lets the device sign under an older scheme.
     case lowerScheme(to: SignatureScheme)
@@ -49,9 +49,9 @@ struct KeyRotation: Sendable {
 
 /// The reason why a command does not apply to a device.
 struct DeviceConflict: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The code for the device's own requests.
+    /// The code of the refusal.
     let code: ErrorCode
-    /// The reason for the log, and for the operator who gave the command.
+    /// Why the command does not apply. It is logged, and with code `CONFLICT` also shown to the operator who gave the command.
     let description: String
 
     init(_ code: ErrorCode, _ description: String) {
@@ -59,7 +59,7 @@ struct DeviceConflict: Error, Sendable, Hashable, CustomStringConvertible {
         self.description = description
     }
 
-    /// The device's status does not allow an operator's command.
+    /// The conflict if the device's status does not allow an operator's command.
     static func status(_ status: DeviceStatus, _ wanted: String) -> DeviceConflict {
         DeviceConflict(.conflict, "a device that is \(status.rawValue) cannot \(wanted)")
     }

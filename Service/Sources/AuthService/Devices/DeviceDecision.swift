@@ -20,8 +20,8 @@ package enum DeviceDecision: Sendable, Hashable {
         }
     }
 
-    /// Whether this decision is an approval or a rejection, and a device with this status already has its result. The
-    /// other decisions need no such check, because they do not conflict if the device is already as decided.
+    /// Whether a device with this status already has the result of this decision. Always false for decisions other than
+    /// an approval or a rejection: they do not conflict if the device is already as decided.
     fileprivate func isMet(by status: DeviceStatus) -> Bool {
         switch self {
         case .approve: status == .registered
@@ -34,13 +34,14 @@ package enum DeviceDecision: Sendable, Hashable {
 extension DeviceAdministration {
     /// The result of a decision.
     package struct Decided: Sendable, Hashable {
-        /// The device after the decision. In a dry run it has the version from before.
+        /// The device after the decision. In a dry run, its `version` is the one before the decision.
         package let device: DeviceRecord
         /// Whether the decision changed the device, or in a dry run would change it. False if the device was already as decided.
         package let isChanged: Bool
     }
 
-    /// Applies a decision to one device. Returns and throws the same as the function for that decision: `approve` for an approval.
+    /// Applies a decision to one device. Returns and throws the same as the function for that decision, such as
+    /// `approve`. Also throws `PRECONDITION_FAILED` if the device has another version.
     ///
     /// - Parameters:
     ///   - decision: the decision.

@@ -153,8 +153,8 @@ extension DeviceRecord {
         return (.keyRotated, detail)
     }
 
-    /// Throws if a rotation may not bring a new App Attest key. Otherwise a thief of a compromised signing key could
-    /// attest with another phone.
+    /// Throws if the signing key may be compromised: then a rotation may not bring a new App Attest key. Otherwise a
+    /// thief of the signing key could attest with another phone.
     func requireMayRebind(
         _ reason: RotationReason, under keys: KeyPolicy, at now: UnixTime
     ) throws(DeviceConflict) {
@@ -226,8 +226,8 @@ extension DeviceRecord {
             && now - registeredAt <= Self.lostAnswerLife
     }
 
-    /// Seconds after a registration in which a client that lost its answer may register again: a week, because a phone may be
-    /// off for days.
+    /// Seconds after a registration in which a client that did not receive the answer may register again: a week, because
+    /// a phone may be off for days.
     private static let lostAnswerLife: Int64 = 7 * 86_400
 
     // MARK: Status
@@ -267,8 +267,8 @@ extension DeviceRecord {
 extension RotationDemand {
     /// The demand that results from this one and the stored one. A second demand for compromise never gives a key more time.
     ///
-    /// A scheduled demand replaces a scheduled one, and leaves one for compromise unchanged. A demand for compromise gets the
-    /// earlier time of both.
+    /// A scheduled demand replaces a scheduled one, and leaves one for compromise unchanged. A demand for compromise gets
+    /// the earlier of the two times.
     fileprivate func joining(
         _ standing: RotationDemand?, at now: UnixTime
     ) throws(DeviceConflict) -> RotationDemand {

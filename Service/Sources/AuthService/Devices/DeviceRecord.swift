@@ -12,7 +12,8 @@ public struct DeviceRecord: Sendable, Hashable {
     public var status: DeviceStatus
     /// The current key.
     public var key: DevicePublicKey
-    /// The key before the last rotation; nil: there was none. Until `previousKeyUntil` it may sign what the access table allows.
+    /// The key before the last rotation; nil: the device has not rotated. Until `previousKeyUntil`, the previous key may
+    /// sign what the access table allows.
     public var previousKey: DevicePublicKey?
     /// The end of the overlap; nil: the previous key is not accepted.
     public var previousKeyUntil: UnixTime?
@@ -70,8 +71,8 @@ public struct DeviceRecord: Sendable, Hashable {
         self.version = version
     }
 
-    /// The effective status. A device that was admitted under observation is pending as soon as the app enforces. Its
-    /// stored status may still be `registered`, because a registration may run while the mode is switched.
+    /// The effective status. A device that was admitted under observation is pending as soon as the app's mode is
+    /// `enforce`. Its stored status may still be `registered`, because a registration may run while the mode is switched.
     public func status(under mode: AppRecord.Mode) -> DeviceStatus {
         status == .registered && admittedUnderObservation && mode == .enforce ? .pending : status
     }
@@ -100,7 +101,7 @@ public struct DeviceRecord: Sendable, Hashable {
     /// Every demand to rotate this key.
     func rotationDemands(under keys: KeyPolicy, at now: UnixTime) -> [RotationDemand] {
         var demands = mustRotate.map { [$0] } ?? []
-        // A demand does not apply before `keysBefore`, or every new key would have to rotate at once.
+        // A demand does not apply before `keysBefore`. Otherwise every new key would have to rotate at once.
         for compromise in keys.compromises where compromise.keysBefore <= now && keySince < compromise.keysBefore {
             demands.append(RotationDemand(by: compromise.rotateBy, reason: .compromise))
         }

@@ -12,7 +12,8 @@ final class KnownDevices: Sendable {
     private struct State: Sendable {
         /// The known ids; nil until the first read of all ids begins.
         var ids: KnownIDs?
-        /// The event of the log up to which `ids` has every added device, once all ids were read. Nil: the log was empty.
+        /// The last event of the audit log that `ids` takes into account. Devices that later events add may be missing. Nil: the log was
+        /// empty.
         var last: AuditLink?
         /// The last device of the last page read; nil: no page was read, or the last one was empty.
         var after: DeviceQuery.PageToken?

@@ -50,7 +50,8 @@ public protocol LimitStore: Sendable {
     ///   - expiresAt: the time until which a copy of the request would be accepted.
     ///   - now: the service's clock.
     ///   - futureWindow: how far ahead a request may be dated, in seconds.
-    ///   - tag: taken with the claims: for a minute, a caller with the same tag may make them again. Nil: no caller may.
+    ///   - tag: stored with the claims. For a minute, a caller with the same tag may make the same claims again. Nil:
+    ///     no caller may.
     func claim(
         _ claims: [ReplayClaim], of device: DeviceID, at rate: Rate, timestamp: UnixTime, expiresAt: UnixTime,
         now: UnixTime, futureWindow: Int64, tag: ClaimTag?

@@ -79,7 +79,7 @@ final class LiveClaimQuota: Sendable {
     }
 
     /// The numbers of live claims to announce, by app. An app is announced if its claims on this node are at least a hundredth of the
-    /// maximum, if other nodes may still believe that they are, or if other nodes reported claims of the app.
+    /// maximum, if other nodes may still have an earlier announcement that says so, or if other nodes reported claims of the app.
     func announcements(now: UnixTime) -> [AppID: Int] {
         state.withLock { state in
             var announcements: [AppID: Int] = [:]

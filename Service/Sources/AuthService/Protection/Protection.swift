@@ -42,7 +42,7 @@ final class Protection: Sendable {
     private let enrolment: TokenBuckets<ClientAddress>
     /// Buckets of `SharedBucket.failures`. A client that always fails does not block other devices at its address.
     private let failedSignatures: TokenBuckets<SharedBucket>
-    /// Buckets of `SharedBucket.strangers`.
+    /// Buckets of `SharedBucket.strangers`: requests with unknown device ids, for each address.
     private let strangers: TokenBuckets<SharedBucket>
     private let rereads: TokenBuckets<Reader>
     /// False positives of `KnownDevices.mayExist(_:)`: unknown ids that it let through while their address was over the limit
@@ -176,7 +176,7 @@ final class Protection: Sendable {
         }
     }
 
-    /// The seconds until a bucket of refusals has a token, on this node and on all nodes together; nil: it has one.
+    /// The seconds until a bucket that counts refusals has a token, both on this node and in the shared store; nil: the bucket has a token.
     private func waiting(_ bucket: SharedBucket, _ buckets: TokenBuckets<SharedBucket>) -> Int64? {
         let now = clock.now
         let wait = buckets.waiting(bucket, now: now)
@@ -215,7 +215,7 @@ final class Protection: Sendable {
         try admitDevice(after: wait)
     }
 
-    /// Refuses a device that must wait.
+    /// Refuses a request of a device whose bucket is empty for `wait` seconds; nil: the bucket had a token.
     func admitDevice(after wait: Int64?) throws(Refusal) { try admit(wait, "requests of one device") }
 
     /// The rate of a device's requests.

@@ -8,7 +8,7 @@ public protocol ReceiptExchange: Sendable {
     /// - Parameters:
     ///   - receipt: the stored receipt.
     ///   - appID: the App ID of the receipt. Its prefix selects the key that signs the request.
-    ///   - environment: the one of Apple's two environments that attested the key.
+    ///   - environment: Apple's environment in which the key was attested, production or development.
     func exchange(_ receipt: [UInt8], appID: AppleAppID, environment: AttestEnvironment) async -> ReceiptAnswer
 }
 

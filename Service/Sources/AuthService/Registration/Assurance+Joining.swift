@@ -1,7 +1,7 @@
 internal import AuthContract
 
-/// Combines the assurance of two proofs of one key. What is proven about a hardware key stays proven, so a weaker proof lowers
-/// nothing. Proofs of different standing are not mixed: the one of the higher standing replaces the other.
+/// Combines the assurance of two proofs of one key. What is proven about a hardware key stays proven, so a weaker proof lowers nothing.
+/// Proofs of different standing (see `Standing`) are not mixed: the proof with the higher standing replaces the other one.
 extension Assurance {
     /// This assurance of a key, combined with that of another proof.
     ///
@@ -22,7 +22,7 @@ extension Assurance {
         return (joined, takesApp)
     }
 
-    /// The standing of a proof. A proof of a higher standing replaces one of a lower standing.
+    /// The rank of a proof by who vouches for it, the lowest first. A proof of a higher standing replaces one of a lower standing.
     private enum Standing: Int, Comparable {
         case unproven, development, test, platformProvider
 

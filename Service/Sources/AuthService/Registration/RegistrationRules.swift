@@ -29,7 +29,8 @@ struct RegistrationRules: Sendable {
         for _ in 0..<ConcurrentChanges.maximumAttempts {
             let judged = try await judge(request, http, key, under: app)
             if let response = judged.response { return (response, judged.appVersion) }
-            // The record has changed. Judge again: its new channel or policy may refuse a device that the old one admits.
+            // The app's record has changed. Judge again, because the new record's channel or policy may refuse a device that the
+            // old record admits.
             apps.forget()
             app = try await apps.enabled(request.appID)
             try await verifier.refuseDevelopmentHeader(http, of: app)
@@ -94,7 +95,8 @@ struct RegistrationRules: Sendable {
         }
     }
 
-    /// A development proof needs all three: `development_integrity_allowed`, a channel other than production, and the header.
+    /// A development proof needs `development_integrity_allowed`, a channel other than production, and the header
+    /// `HeaderName.developmentMode`.
     private func requireDevelopmentAllowed(_ app: ProvisionedApp, _ http: IncomingRequest) throws(Refusal) {
         guard app.record.developmentIntegrityAllowed, app.record.buildChannel != .production else {
             throw Refusal(

@@ -21,7 +21,7 @@ struct RotationRules: Sendable {
         guard verified.signedBy == .current, device.key == verified.device.key else {
             throw Refusal(.rotationFailed, "signed by a key that is no longer the current one")
         }
-        // The body may have the assertion, or a proof instead. Both are judged below.
+        // If an assertion is required and the header has none, the body must have an assertion or a proof. `reattest` judges it.
         if verified.missingAssertion != nil, body.assertion == nil, body.proof == nil {
             throw Refusal(.assertionRequired, "no assertion on rotate-key, in the header or the body")
         }
@@ -31,8 +31,8 @@ struct RotationRules: Sendable {
         return try await replace(device, with: newKey, verified, reason: body.reason, evidence: evidence)
     }
 
-    /// Answers a repetition of the same rotation: the first answer may have been lost. With reason `compromise` it ends the
-    /// overlap at once.
+    /// Answers a repetition of the same rotation, because the client may have lost the first answer. A repetition with
+    /// reason `compromise` ends the overlap at once, so the previous key is no longer accepted.
     private func repeated(
         _ device: DeviceRecord, _ verified: VerifiedRequest, reason: RotationReason
     ) async throws(Refusal) -> RotateKeyResponse {

@@ -172,7 +172,8 @@ public struct AuthService: Sendable {
         try await judge(request, for: operation).get()
     }
 
-    /// `GET /auth/v1/device/status`. The answer names the current key, even if the request was judged by an older row.
+    /// `GET /auth/v1/device/status`. The answer names the current key, even if the request was judged by an older cached
+    /// row.
     public func status(_ verified: VerifiedRequest) async throws(Refusal) -> StatusResponse {
         guard let row = try await devices.current(verified.row) else {
             throw Refusal(.notRegistered, "no such device")

@@ -1,8 +1,8 @@
 internal import AuthContract
 internal import Bytes
 
-/// Runs questions, which are queries that read many rows of a store, one after another. So they never occupy more than
-/// one of the store's readers, which requests of devices need too. A question beyond eight is refused at once.
+/// Runs questions, which are queries that read many rows of a store, one after another. So they never occupy more than one of the
+/// connections with which the store reads. The requests of devices need these connections too. A question beyond eight is refused at once.
 package final class QuestionQueue: Sendable {
     /// The largest number of questions that run or wait.
     package static let maximum = 8

@@ -49,7 +49,7 @@ package struct TraceContext: Sendable, Hashable {
         return String(repeating: "0", count: 16 - digits.utf8.count) + digits
     }
 
-    /// The number of up to 16 hexadecimal digits in lower case; nil for any other text.
+    /// The value of up to 16 lower-case hexadecimal digits; nil for any other text.
     private static func number(_ digits: ArraySlice<UInt8>) -> UInt64? {
         var number: UInt64 = 0
         for digit in digits {

@@ -19,15 +19,16 @@ public struct ServiceKeyError: Error, Sendable, Hashable, CustomStringConvertibl
         public static let wrongOrder = Self(rawValue: "wrongOrder")
         /// A sealed row is damaged, or was sealed with a key that is not listed.
         public static let unopened = Self(rawValue: "unopened")
-        /// A running service does not seal with the first key.
+        /// A service is running, and it does not seal with the first of the listed keys.
         public static let serviceRunning = Self(rawValue: "serviceRunning")
-        /// Another process changed the check values meanwhile, or still seals with an old key.
+        /// Another process changed the stored check values of the service keys meanwhile, or still seals with an old key.
         public static let busy = Self(rawValue: "busy")
     }
 
     /// The kind of the fault. Two errors with one code differ only in their text.
     public let code: Code
-    /// A predicate: the expected and the found value, and the remedy. The caller puts the subject (the service key) before it.
+    /// The rest of a sentence after its subject, the service key, which the caller puts in front: what was expected and found, and what
+    /// to do.
     public let description: String
 
     init(_ code: Code, _ description: String) {
@@ -196,9 +197,10 @@ public struct ServiceKeyRules: Sendable {
     private static let interrupted = ServiceKeyError(
         .busy, "was changed by another process meanwhile. Run the command again.")
 
-    /// Seals rows again until a pass finds none left. Until then the old keys are needed.
+    /// Seals the rows again with the first key, in passes, until a pass finds no row that another key sealed. Until then
+    /// the old keys are needed.
     ///
-    /// - Returns: the number of rows.
+    /// - Returns: the number of rows that were sealed again.
     private func resealUntilDone() async throws -> Int {
         var sealed = 0
         for _ in 0..<Self.attempts {
@@ -223,7 +225,7 @@ public struct ServiceKeyRules: Sendable {
                     guard opened.key != 0 else { return nil }
                     return (row, try sealed(opened.text, like: row))
                 }
-                // The next pass sees a row that another process changed in the meantime.
+                // `reseal` skips a row that another process changed meanwhile. The next pass reads that row again.
                 if !changes.isEmpty { _ = try await store.reseal(changes) }
                 count += changes.count
             }

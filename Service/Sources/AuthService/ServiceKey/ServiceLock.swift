@@ -1,7 +1,7 @@
 /// The lock that a service holds for as long as it has the database open.
 ///
-/// A service reads the check values once, when it starts. So a command that changes the sealing key must prevent services from
-/// starting until the new check value is recorded.
+/// A service reads the check values of the service keys once, when it starts. So a command that changes the sealing
+/// key must prevent services from starting until the new check value is recorded.
 public protocol ServiceLock: Sendable {
     /// Holds the lock during a change.
     ///

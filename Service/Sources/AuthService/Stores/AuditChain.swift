@@ -49,7 +49,7 @@ public enum AuditChain {
         }
     }
 
-    /// The hash of `entry` if `previous` is the hash before it.
+    /// The hash of `entry`. `previous` is the hash of the event before it.
     public static func hash(_ entry: Entry, after previous: [UInt8]) -> [UInt8] {
         var hash = SHA256()
         hash.update(data: Array("synheart-auth/audit/v1\n".utf8))

@@ -47,7 +47,7 @@ public struct AuditEvent: Sendable, Hashable {
         case credentialNarrowed = "credential.narrowed"
         /// A person signed in to the console. The actor is the credential.
         case consoleSignedIn = "console.signed_in"
-        /// A person signed out of the console: of one session, or of all of them at one node.
+        /// A person signed out of the console: of one session, or of all sessions of the person's credential at one node.
         case consoleSignedOut = "console.signed_out"
         /// A new key for device tokens was added.
         case signingKeyRotated = "signing_key.rotated"
@@ -61,7 +61,7 @@ public struct AuditEvent: Sendable, Hashable {
         case evidenceExported = "evidence.exported"
         /// An operator erased recorded refusals.
         case evidenceErased = "evidence.erased"
-        /// Another store now keeps the replay claims, or the same store keeps them under a new id.
+        /// Another store now keeps the replay claims (the record of accepted requests), or the same store keeps them under a new id.
         case claimKeeperChanged = "claim_keeper.changed"
         /// An operator added a webhook.
         case webhookAdded = "webhook.added"
@@ -128,7 +128,7 @@ public struct AuditEvent: Sendable, Hashable {
         self.detail = detail
     }
 
-    /// The detail as a log stores it: JSON on one line, which the hash covers.
+    /// The detail as a log stores it: JSON on one line. The event's hash covers this text.
     public var detailText: String { JSONValue.object(detail).text() }
 
     /// The detail for a log: at most 1 MiB of JSON, because more could not be read back.

@@ -26,8 +26,8 @@ public struct IssuedChallenge: Sendable, Hashable {
 /// - If several callers take the same challenge, exactly one gets it.
 /// - The store keeps a challenge for `IssuedChallenge.keptAfterExpiry` seconds after its expiry, by its own clock, so
 ///   that the service can tell an expired challenge from an unknown one. After that `take` returns nil.
-/// - The store is bounded: when it is full, it evicts the oldest challenge of the busiest source. It may also lose a
-///   challenge. A client whose challenge is gone asks for a new one.
+/// - The store is bounded: when it is full, it evicts the oldest challenge of the client address that has the most
+///   challenges. It may also lose a challenge. A client whose challenge is gone asks for a new one.
 public protocol ChallengeStore: Sendable {
     /// Keeps a challenge, even one that has just expired.
     ///

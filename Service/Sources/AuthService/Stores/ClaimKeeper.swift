@@ -33,8 +33,9 @@ public protocol ClaimKeeper: Sendable {
     /// Whether this is the current id, by a query to PostgreSQL that begins now.
     func isCurrent(_ id: ClaimHistoryID) async throws(StoreError) -> Bool
 
-    /// Queries PostgreSQL for the unclaimed end. No request with a later date was accepted without a second claim
-    /// (`secondClaims`) by a node that read PostgreSQL's clock before this query. The id stays the same.
+    /// Queries PostgreSQL for the unclaimed end: a date such that every accepted request with a later date also has a
+    /// second claim in PostgreSQL (`secondClaims`). This is certain only for requests that were accepted by nodes that had
+    /// read PostgreSQL's clock before this query. The query does not change the history's id.
     ///
     /// - Returns: the date, in unix seconds. Nil if it is not known, as in `ClaimHistoryID.unclaimedEnd`, or if `id` is
     ///   no longer the current id.
@@ -50,7 +51,7 @@ public protocol ClaimKeeper: Sendable {
     /// request is accepted only if PostgreSQL and Redis accept it.
     var secondClaims: any ReplayStore { get }
 
-    /// Records the primary that another node uses.
+    /// Records the PostgreSQL primary that another node uses, so that this node stops using a former primary.
     func learn(of primary: PrimaryPlace)
 }
 
@@ -64,7 +65,7 @@ public struct ClaimHistoryID: Sendable, Hashable {
     /// dated more than 5 s after this reading, its claims are made in PostgreSQL too (`SecondClaim`).
     public let reading: UnixTime?
     /// The latest date, in unix seconds, of a request that was accepted under an earlier id without a second claim. Only
-    /// the call that creates the id returns this date. Nil if another call read the id, or if the date is unknown: a node
+    /// the call that creates the id returns this date. Nil if the id was only read, or if the date is unknown: a node
     /// without second claims may have accepted requests, or PostgreSQL may have lost second claims.
     public let unclaimedEnd: Int64?
 

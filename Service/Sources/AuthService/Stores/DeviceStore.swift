@@ -4,9 +4,9 @@ public import AuthContract
 public struct KeyBinding: Sendable, Hashable {
     /// The role of the key for the device.
     public enum Role: String, Sendable, Hashable {
-        /// The key before the current one. It may still be accepted, during the overlap after a rotation.
+        /// The current key.
         case current
-        /// The key before the current one. It may still be in its overlap.
+        /// The key before the current one. It may still be accepted, during the overlap after a rotation.
         case previous
         /// An older key. Only its thumbprint is kept.
         case retired
@@ -203,7 +203,8 @@ public protocol DeviceStore: Sendable {
     /// version.
     func raise(_ fact: DeviceFact, of id: DeviceID, app: AppID) async throws(StoreError) -> Bool
 
-    /// Registered devices of the app that were admitted under observation, at most `limit` (1 to 1000), in any order.
+    /// Registered devices of the app that were admitted only because the app was in mode `observe`. At most `limit` (1 to
+    /// 1000), in any order.
     func observedDevices(of app: AppID, limit: Int) async throws(StoreError) -> [DeviceRecord]
 
     /// Writes when devices were last seen, in one transaction. A crash may lose the times. The call appends no event.

@@ -31,7 +31,8 @@ public struct ReplayClaim: Sendable, Hashable {
         nonce.uuid.withBytes { ReplayClaim(.nonce, $0, device) }
     }
 
-    /// The r value of a signature. It survives the rewrite of s to n - s, and only the holder of the key can change it.
+    /// The claim on the r value of a signature. A copy of the signature with s rewritten to n - s has the same r. Only
+    /// the holder of the key can make a signature with another r.
     public static func signatureR(_ signature: RequestSignature, of device: DeviceID) -> ReplayClaim {
         signature.r.withUnsafeBytes { ReplayClaim(.signatureR, $0, device) }
     }
@@ -46,7 +47,7 @@ public struct ReplayClaim: Sendable, Hashable {
         digest.withUnsafeBytes { ReplayClaim(.verification, $0, device) }
     }
 
-    /// A step of raising an assertion counter in a verification.
+    /// The claim that a store keeps for the tag of a step in which a verification raises an assertion counter.
     fileprivate static func raise(_ step: ClaimTag.Step, _ digest: [UInt8], of device: DeviceID) -> ReplayClaim {
         digest.withUnsafeBytes { ReplayClaim(step == .raised ? .raise : .raiseBegun, $0, device) }
     }
@@ -132,8 +133,8 @@ public protocol ReplayStore: Sendable {
     ///   - expiresAt: the time until which a copy of the request would be accepted.
     ///   - now: the service's clock.
     ///   - futureWindow: how far ahead a request may be dated, in seconds.
-    ///   - tag: taken with the claims, until `now` + 60 s. If the tag is already taken, the call is `claimed` and changes
-    ///     nothing. Nil: the claims can be taken only once.
+    ///   - tag: names the call, so that it can be repeated. Taken with the claims, until `now` + 60 s. If the tag is already
+    ///     taken, the call is `claimed` again and changes nothing. Nil: a second call with the claims is a replay.
     func claim(
         _ claims: [ReplayClaim], of device: DeviceID, timestamp: UnixTime, expiresAt: UnixTime, now: UnixTime,
         futureWindow: Int64, tag: ClaimTag?

@@ -6,7 +6,7 @@ public struct SealedRow: Sendable, Hashable {
         case app
         /// A private key that signs device tokens.
         case signingKey
-        /// The proof of a device that waits for its provider.
+        /// The proof of a device that waits for its attestation provider.
         case pendingProof
         /// The document of a recorded refusal.
         case evidence

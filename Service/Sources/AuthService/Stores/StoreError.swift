@@ -22,7 +22,7 @@ public struct StoreError: Error, Sendable, CustomStringConvertible {
 
     /// The kind of the failure, for metrics and for callers that retry.
     public let code: Code
-    /// The reason for the log.
+    /// Why the store failed. It is logged.
     public let reason: String
 
     /// Memberwise initializer.

@@ -28,12 +28,12 @@ public struct StoreOpenError: Error, Sendable, Hashable, CustomStringConvertible
         public static let severalNames = Self(rawValue: "severalNames")
         /// The file is missing, but other files that belong to it are still there.
         public static let lost = Self(rawValue: "lost")
-        /// The rows were moved to another engine. The file is a backup of that moment.
+        /// The rows were moved to another database. The file still has the rows as they were before the move.
         public static let moved = Self(rawValue: "moved")
         /// The content is damaged.
         public static let damaged = Self(rawValue: "damaged")
 
-        /// The URL cannot be read.
+        /// The URL of the store cannot be parsed.
         public static let malformedURL = Self(rawValue: "malformedURL")
         /// No connection to a server that accepts writes can be opened.
         public static let unreachable = Self(rawValue: "unreachable")

@@ -213,12 +213,14 @@ extension AuditChain {
         return rows.isEmpty ? .end : .intact(link)
     }
 
-    /// The number of the first event that does not continue the chain; nil if all do. If the log still begins with archived
-    /// events, this does not check the first of them: `AuditTrail` compares it with the archive's file.
+    /// The number of the first event that does not continue the chain; nil if all do. The log may still begin with events
+    /// that are already in an archive. Then the first of them is not checked here: `AuditTrail` compares it with the
+    /// archive's file.
     ///
     /// - Parameters:
     ///   - start: reads where the log begins.
-    ///   - step: reads and checks the next events after a link, with the last archived event.
+    ///   - step: reads the next events after a link, and checks them. If the last event in an archive is among them, the
+    ///     step also compares the hash of that event with `archived`.
     package static func firstBrokenLink(
         from start: () async throws(StoreError) -> Start,
         _ step: (AuditLink, _ archived: AuditLink) async throws(StoreError) -> Step

@@ -20,7 +20,7 @@ public enum StoredTable: String, Sendable, Hashable, CaseIterable {
     case signingKeys = "signing_keys"
     /// Signing keys that were revoked. They are never valid again.
     case revokedSigningKeys = "revoked_signing_keys"
-    /// Proofs that wait for their provider, sealed.
+    /// Proofs that wait for their attestation provider, sealed.
     case pendingProofs = "pending_proofs"
     /// Recordings of refusals, in the order in which they were kept.
     case evidence
@@ -63,11 +63,11 @@ public enum StoredTable: String, Sendable, Hashable, CaseIterable {
         case integer(Int64)
         /// The value of a text column.
         case text(String)
-        /// A function that calls a closure with every row, in the order of the tables.
+        /// The value of a bytes column.
         case bytes([UInt8])
     }
 
-    /// Visits every row, in the order of the tables.
+    /// A function that calls a closure with every row, in the order of the tables.
     package typealias Export = ((StoredTable, [Cell]) throws -> Void) throws -> Void
 
     /// The columns, in the order of a row's cells.

@@ -10,9 +10,9 @@ public struct Webhook: Sendable, Hashable {
     public var scope: CredentialScope
     /// The codes of the events that it gets; empty: all. They may include codes of a newer version.
     public var codes: Set<String>
-    /// The key that signs the deliveries, sealed with the service key.
+    /// Whether events are delivered to this webhook.
     public var isEnabled: Bool
-    /// The key of signatures, sealed with the service key.
+    /// The key that signs the deliveries, sealed with the service key.
     public let sealedSecret: [UInt8]
     /// When it was added.
     public let createdAt: UnixTime

@@ -74,7 +74,7 @@ package struct SigningKeyRing: Sendable {
             // The next key signs at once, even if it was just published: a retired key must not sign again.
             if place == signing, after.indices.contains(place + 1) { after[place + 1].signsFrom = now }
             after.remove(at: place)
-            // Without a new standby, a retired key would sign again.
+            // The newest of several keys is the standby and does not sign. So without a new standby, a retired key could sign again.
             let needsStandby = place >= signing
             if needsStandby { after.append(replacement) }
             return change(

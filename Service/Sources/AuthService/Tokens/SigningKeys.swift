@@ -163,7 +163,7 @@ public actor SigningKeys {
     /// removes the spent ones.
     private func withoutSpent(_ ring: SigningKeyRing, now: UnixTime) async throws(Refusal) -> SigningKeyRing {
         guard let change = ring.applying(.removeSpent, at: now, by: "service") else { return ring }
-        // If the removal fails, the next call repeats it. The keys can be used meanwhile.
+        // If the removal cannot be saved, the next call repeats it. The other keys can be used meanwhile.
         guard let isSaved = try? await store.save(change) else { return ring }
         return isSaved ? SigningKeyRing(change.after) : try await complete()
     }
@@ -181,7 +181,7 @@ public actor SigningKeys {
 
     private func made() throws(Refusal) -> StoredSigningKey {
         var privateKey = P256.Signing.PrivateKey()
-        // Make no id that begins with -: an operator revokes a key by its id, and commands take such a word for an option.
+        // Make no id that begins with a hyphen: an operator revokes a key by its id, and commands take such a word for an option.
         while DevicePublicKey(privateKey.publicKey).thumbprint.hasPrefix("-") { privateKey = P256.Signing.PrivateKey() }
         let id = DevicePublicKey(privateKey.publicKey).thumbprint
         guard let sealed = try? key.seal(Array(privateKey.rawRepresentation), context: Self.context(id)) else {

@@ -50,8 +50,8 @@ struct TokenIssuer: Sendable {
         }
     }
 
-    /// Refuses an audience that is the id of another app. The check of app records is not enough: a stored record may be older
-    /// than this rule, and two changes of apps can run concurrently.
+    /// Refuses an audience that is the id of another app. The check when an app record is saved is not enough: a stored
+    /// record may be older than this rule, and two changes of apps can run concurrently.
     private func requireNoOtherApp(_ audience: String, of record: AppRecord) async throws(Refusal) {
         if let id = try? AppID(audience), id != record.appID, try await apps.isProvisioned(id) {
             throw Refusal(.invalidRequest, "audience \(id) is another app")

@@ -21,7 +21,7 @@ public struct AddedRoot: Sendable, Hashable {
         case googleKeyAttestations = "providers.google_roots"
     }
 
-    /// The use of the root. The raw value is the setting that named it.
+    /// The use of the root. Its raw value is the name of the setting whose file contains the root.
     public let use: Use
     /// The subject, at most 256 characters.
     public let subject: String

@@ -16,7 +16,7 @@ public enum Operation: String, Sendable, Hashable, CaseIterable {
 
 /// The table *Who may do what* of the protocol.
 enum AccessTable {
-    /// A row: the state of a device, or of the key that signed.
+    /// A row of the table: the state of a device, or of the key that signed.
     enum State: String, Sendable, Hashable {
         case registered, previousKey, pending, tooOldInGrace, tooOldPastGrace, rejected, revoked, deregistered
 
@@ -32,10 +32,10 @@ enum AccessTable {
         }
     }
 
-    /// A cell: whether a state allows an operation.
+    /// A cell of the table: whether a state allows an operation.
     enum Access: Sendable, Hashable {
         case allowed
-        /// Only a repetition of the same rotation. Anything else is `ROTATION_FAILED`.
+        /// A device may only repeat the rotation that replaced the key of this signature. Anything else is `ROTATION_FAILED`.
         case sameRotationOnly
         case refused(ErrorCode)
     }
@@ -51,7 +51,7 @@ enum AccessTable {
         }
     }
 
-    /// The cell of one state and operation.
+    /// The cell of the table for one state and operation.
     static func access(_ state: State, _ operation: Operation) -> Access {
         switch (state, operation) {
         case (.registered, _): .allowed

@@ -55,7 +55,7 @@ extension RequestVerifier {
 struct AssertionPaths: Sendable {
     private enum Rule: Sendable {
         case none
-        /// Paths with these prefixes. Paths are compared in the lenient form.
+        /// Paths with these prefixes. The comparison ignores escapes, case and repeated slashes (`LenientPath`).
         case on([(prefix: String, lenient: LenientPath)])
         /// All paths except those with these prefixes.
         case except([String])
@@ -76,8 +76,8 @@ struct AssertionPaths: Sendable {
     /// The demand on a request to this path; nil: none.
     ///
     /// The signature covers the path as the client sent it. But a backend may treat paths as equal that differ only in escapes, case
-    /// or repeated slashes. So `/%70ay` needs an assertion if `/pay` does. A path that two servers could read differently always
-    /// needs one.
+    /// or repeated slashes. So `/%70ay` needs an assertion if `/pay` does. Unless no path needs one, every path needs one that two
+    /// servers could read differently.
     func demand(on path: RequestPath) -> AssertionDemand? {
         switch rule {
         case .none: return nil

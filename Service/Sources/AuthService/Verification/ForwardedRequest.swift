@@ -91,9 +91,11 @@ package struct ForwardedRequest: Sendable {
         }
     }
 
-    /// The original method and target in the headers.
+    /// The original method and target in the headers: `X-Original-Method` and `X-Original-URI`, or `X-Forwarded-Method`
+    /// and `X-Forwarded-Uri`.
     ///
-    /// A single header of the second pair is refused too: the gateway sets only one pair, so that header comes from the client.
+    /// A header of the other pair is refused, even a single one: the gateway sets only one pair, so that header comes
+    /// from the client.
     private func namedLine() throws(Refusal) -> (method: String, target: String) {
         let original = (try value(.originalMethod), try value(.originalURI))
         let forwarded = (try value(.forwardedMethod), try value(.forwardedURI))
@@ -136,7 +138,8 @@ package struct ForwardedRequest: Sendable {
                 throw Self.malformed("this gateway forwards no bodies, so the request must have none")
             }
             // The backend compares the body with Content-Digest. So the digest replaces the body, as `body_sha256` does in a
-            // call of `/verify`. A malformed digest is refused with the other headers of scheme 2.
+            // call of `/verify`. If the digest is malformed, the check of the headers of
+            // scheme 2 refuses the request later.
             let claimed = try? ContentDigest(field: headers.one(HeaderName.contentDigest))
             return .sha256(claimed?.sha256 ?? [])
         }
@@ -159,8 +162,8 @@ package struct ForwardedRequest: Sendable {
             throw Self.malformed("X-Original-Transfer-Encoding must be none or transfer codings, separated by commas")
         }
         if length == Self.absent {
-            // Under HTTP/2, a body needs neither header. So if both are absent, the request is known to have no body only if its
-            // method reads, such as GET.
+            // Under HTTP/2, a request with a body needs neither Content-Length nor Transfer-Encoding. So if both are absent, the
+            // request is known to have no body only if its method reads, such as GET.
             return OriginalBody(length: nil, isEmpty: coding == Self.absent && isRead)
         }
         guard length.utf8.allSatisfy({ 0x30...0x39 ~= $0 }), let number = Int(length) else {
@@ -169,7 +172,7 @@ package struct ForwardedRequest: Sendable {
         return OriginalBody(length: coding == Self.absent ? number : nil, isEmpty: coding == Self.absent && number == 0)
     }
 
-    /// The value for an absent header.
+    /// The value with which the gateway says that the original request lacks a header.
     private static let absent = "none"
 
     private func has(_ field: Field) -> Bool { headers.contains(field.rawValue) }
@@ -192,7 +195,7 @@ package struct ForwardedRequest: Sendable {
 }
 
 extension Substring {
-    /// Whether this is the name of a transfer coding (RFC 9112 section 7), with white space around it.
+    /// Whether this is the name of a transfer coding (RFC 9112 section 7), with or without white space around it.
     fileprivate var isTransferCoding: Bool {
         let name = String(self).trimmingOptionalWhitespace
         return !name.isEmpty && name.utf8.allSatisfy { 0x21...0x7E ~= $0 && !"\"(),/:;<=>?@[\\]{}".utf8.contains($0) }

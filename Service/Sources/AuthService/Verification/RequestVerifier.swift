@@ -19,7 +19,7 @@ struct RequestVerifier: Sendable {
 
     /// Judges a request.
     ///
-    /// - Parameter verification: identifies a call of `/verify` that may be repeated; nil: the request is judged once.
+    /// - Parameter verification: identifies a call of `/verify` that its caller may repeat; nil for any other request.
     func judge(
         _ request: IncomingRequest, for operation: Operation, as verification: Verification? = nil
     ) async -> Judgement {
@@ -49,7 +49,8 @@ struct RequestVerifier: Sendable {
             let now = clock.now
             var stale: Refusal?
             do throws(Refusal) { try requireFresh(headers.timestamp, now: now, found) } catch {
-                // A verification that made its claims in time can be repeated for a minute.
+                // Do not refuse a repeated call of `/verify` yet: if the first call made its replay claims in time, repetitions are
+                // accepted for a minute.
                 let age = now - headers.timestamp
                 guard verification != nil, age >= 0,
                     age <= found.record.signature.pastWindowSeconds + ClaimTag.life
@@ -68,7 +69,7 @@ struct RequestVerifier: Sendable {
                 cached, attempt, orAt: origins.dropFirst(), from: operation == .otherService ? nil : address)
             signed = judgement.signed
             if judgement.refusal?.code == .misdirectedRequest {
-                // The request makes no claims, so copies are limited by the device's rate instead.
+                // A request at the wrong origin makes no replay claims, so it can be repeated. The device's rate limit bounds the copies.
                 try await protection.admitDevice(attempt.deviceID)
             }
             var verified = try judgement.get()
@@ -192,7 +193,8 @@ struct RequestVerifier: Sendable {
         return .previous
     }
 
-    /// On production, an assurance from a test authority or from development mode is never valid, however it was stored.
+    /// Refuses a device whose assurance comes from a test authority or from development mode, if the app is on channel
+    /// `production`. How the assurance was stored does not matter.
     private func requireTrusted(_ device: DeviceRecord, app: ProvisionedApp) throws(Refusal) {
         guard app.record.buildChannel == .production else { return }
         guard device.assurance.app != .test, device.assurance.app != .development else {
@@ -200,8 +202,8 @@ struct RequestVerifier: Sendable {
         }
     }
 
-    /// The app's minimum scheme always applies. The device's own floor, its highest verified scheme, applies only if the client can
-    /// use scheme 2; otherwise the device would be locked out.
+    /// Refuses a scheme below the app's minimum, or below the device's own floor, its highest verified scheme. The
+    /// device's floor applies only if the client can use scheme 2; otherwise the device would be locked out.
     private func requireFloor(_ request: SignedRequest, _ device: DeviceRecord) throws(Refusal) {
         let minimum = request.app.record.signature.minimumScheme
         guard request.scheme >= minimum else { throw Self.belowFloor(minimum) }

@@ -15,7 +15,8 @@ struct Verification: Sendable, Hashable {
 }
 
 extension RequestVerifier {
-    /// Records the verification's progress with the counter of its assertion. If the store fails, a retry may be refused.
+    /// Records that the verification is about to raise the counter of its assertion to `counter`, or has raised it. If
+    /// the store fails, a retry of the verification may be refused.
     func note(
         _ step: ClaimTag.Step, _ counter: UInt32, in verification: Verification?, _ request: SignedRequest
     ) async {

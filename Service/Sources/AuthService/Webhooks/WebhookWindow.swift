@@ -11,7 +11,7 @@ struct WebhookWindow: Sendable {
     /// Events after the position that were delivered already.
     private var done: Set<Int64> = []
 
-    /// The largest number of events after the position that are read.
+    /// How many events after the position are read, at most.
     static let size = 500
     /// Seconds after which an event that could not be delivered is given up.
     static let retryPeriod: Int64 = 86_400

@@ -60,7 +60,7 @@ public struct Webhooks: Sendable {
         do {
             isAdded = try await store.insert(webhook, recording: event(.webhookAdded, webhook, actor))
         } catch {
-            // Another call may have added webhooks meanwhile.
+            // The insertion may have failed because another call added the last allowed webhook meanwhile.
             try await requireRoom(in: store)
             throw error
         }

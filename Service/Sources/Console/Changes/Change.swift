@@ -76,7 +76,8 @@ struct ChangeField: Sendable {
 protocol ChangePage: ConsolePage {
     /// The change with these fields: from the query when the page is shown, from the form when the form is sent.
     func change(_ visit: Visit, _ fields: PageFields) async throws -> Change
-    /// A page for an answer that no later call returns, such as a secret. Nil: the next page reports the change.
+    /// The page that shows the answer of the call, if no later call returns that answer, such as a new secret. Nil: the
+    /// page after the change reports that it was made.
     func result(_ answer: JSONValue, _ visit: Visit) -> Page?
 }
 

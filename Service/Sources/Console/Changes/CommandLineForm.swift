@@ -3,7 +3,8 @@ internal import StrictJSON
 
 /// Makes the `synheart-auth` command that does the same as a page's call of the admin API.
 enum CommandLineForm {
-    /// The words after `synheart-auth`, without those of `last`; nil: no command makes exactly this call.
+    /// The words of the command after `synheart-auth`, except those that `last(_:)` adds at the end; nil: no command makes exactly this
+    /// call.
     static func of(_ call: AdminCall) -> [String]? {
         let body = call.body ?? JSONObject()
         func option(_ name: String, _ member: String) -> [String] {

@@ -26,7 +26,7 @@ struct Visit: Sendable {
 
     /// Whether the person may make this call. A page shows no button for a call that would be refused.
     ///
-    /// - Parameter app: the app of the call; nil: none.
+    /// - Parameter app: the app of the call; nil: the call names no app.
     func may(_ route: AdminRoute, of app: String? = nil) -> Bool {
         guard let app else { return credential.mayUse(route) }
         return (try? AppID(app)).map { credential.mayUse(route, of: $0) } ?? false
@@ -65,7 +65,7 @@ struct Visit: Sendable {
             sessions.renewToken(in: sessionID)
             return answer
         } catch {
-            // After a failure of the service it is unknown whether the change was made, so the number stays used.
+            // After a failure of the service it is unknown whether the change was made, so the form's number stays used.
             if error.status < 500 {
                 sessions.giveBack(number, in: sessionID)
             } else {

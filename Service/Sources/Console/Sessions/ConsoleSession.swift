@@ -11,9 +11,9 @@ struct ConsoleSession: Sendable {
     let startedAt: UnixTime
     /// The time of the person's last request. Refreshes by the pages' script are ignored.
     var lastUsedAt: UnixTime
-    /// The message about the last change; nil: none, or its page has shown it.
+    /// The message about the last change; nil: there is no message, or its page has shown it.
     var notice: Notice?
-    /// The numbers of the forms with this token that made a change.
+    /// The numbers in the tokens of those forms that made a change. A token consists of `formToken` and a number.
     fileprivate(set) var usedNumbers: Set<String> = []
 
     /// The number of changes after which the token is replaced: forms of earlier pages are refused from then on.
@@ -120,8 +120,8 @@ final class ConsoleSessions: Sendable {
         }
     }
 
-    /// Replaces the token of the forms if it has enough used numbers. Do not call it after a refused change: the page with the
-    /// refusal must keep a valid token.
+    /// Replaces the form token once `maximumNumbers` forms with it made a change. Do not call this after a refused
+    /// change: the page with the refusal must keep a valid token.
     func renewToken(in id: String) {
         let next = Base64.url.encode(random.bytes(32))
         sessions.withLock { sessions in

@@ -15,7 +15,7 @@ struct Chart: Sendable {
     /// The chart's title, for readers who cannot see it.
     let title: String
     let start: UnixTime
-    /// Seconds of a step.
+    /// The length of one step, the time span of a bar, in seconds.
     let step: Int64
     let series: [Series]
 

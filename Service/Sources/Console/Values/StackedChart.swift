@@ -20,10 +20,11 @@ struct StackedChart: Sendable {
     let key: String
     let title: String
     let start: UnixTime
-    /// Seconds of a step.
+    /// The length of one step, the time span of a bar, in seconds.
     let step: Int64
     let groups: [Group]
-    /// The highest sum that fits into the chart. Charts next to each other use the same ceiling.
+    /// The highest bar that fits into the chart, as the sum of all groups' counts in one step. Charts next to each other
+    /// use the same ceiling.
     let ceiling: Int64
     /// The number of steps, even if there are no counts.
     let length: Int
@@ -33,7 +34,7 @@ struct StackedChart: Sendable {
     private static let width = 720.0
     private static let height = 200.0
 
-    /// The highest sum of a step.
+    /// The highest bar: the largest sum of all groups' counts in one step.
     static func peak(_ groups: [Group]) -> Int64 {
         let length = groups.map(\.counts.count).max() ?? 0
         return (0..<length).map { slot in groups.reduce(0) { $0 + $1.count(at: slot) } }.max() ?? 0
@@ -122,7 +123,7 @@ struct StackedChart: Sendable {
 }
 
 extension StackedChart.Group {
-    /// The count of a step; 0 outside of the counts.
+    /// The group's count in a step; 0 if the step is outside of `counts`.
     func count(at slot: Int) -> Int64 { counts.indices.contains(slot) ? counts[slot] : 0 }
 }
 

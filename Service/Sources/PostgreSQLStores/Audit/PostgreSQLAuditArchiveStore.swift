@@ -51,7 +51,7 @@ struct PostgreSQLAuditArchiveStore: AuditArchiveStore {
 }
 
 extension Connection {
-    /// The last event of the archives, or the origin of the chain if there are none: the log continues after it.
+    /// The last archived event, or the origin of the chain if there are no archives. The log continues after this event.
     func lastArchivedLink() throws(StoreError) -> AuditLink {
         guard let row = try row("SELECT last AS sequence, hash FROM audit_archives ORDER BY first DESC LIMIT 1") else {
             return AuditLink(sequence: 0, hash: AuditChain.origin)

@@ -32,8 +32,8 @@ final class FailoverCheck: Sendable {
         }
     }
 
-    /// The number of transactions of one primary whose claims this node looks for after a failover. The transaction that
-    /// committed last is among them, because each lane runs one transaction at a time.
+    /// The number of transactions of one primary whose claims this node looks for after a failover. The transaction that committed last is
+    /// among them, because each of the `PostgreSQLReplayStore.lanes` concurrent tasks runs one transaction at a time.
     private static let kept = 2 * PostgreSQLReplayStore.lanes
 
     let isLossless: Bool
@@ -89,7 +89,7 @@ final class FailoverCheck: Sendable {
         guard let primary, let found else { return }
         let outcome = try found.optionalText("outcome")
         if outcome == "clock" { throw PostgreSQLStores.clocksApart(try found.integer("number")) }
-        // Drop these transactions only after the commit. Transactions that another call added meanwhile stay for the next check.
+        // Forget the checked transactions only now, after the check was committed. Others, added meanwhile, stay for the next check.
         let looked = Set(former.map(\.number))
         state.withLock { state in state.made.removeAll { looked.contains($0.number) } }
         log(outcome, primary)

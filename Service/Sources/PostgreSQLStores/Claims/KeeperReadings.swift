@@ -18,7 +18,7 @@ final class KeeperReadings: Sendable {
 
     init(node: NodeID) { self.node = node }
 
-    /// The number of a reading that begins now.
+    /// Returns the number of a reading of the keeper's row that begins now.
     func begin() -> Int64 {
         state.withLock { state in
             state.begun += 1
@@ -26,7 +26,7 @@ final class KeeperReadings: Sendable {
         }
     }
 
-    /// Records that a server has a reading on its disk.
+    /// Records that a server has stored this node's reading with this number on its disk.
     func acknowledge(_ number: Int64, by primary: PrimaryPlace?) {
         state.withLock { state in
             if let known = state.acknowledged {
@@ -37,9 +37,11 @@ final class KeeperReadings: Sendable {
         }
     }
 
-    /// The lowest number that a server may have for this node; 0: this node read nothing there yet.
+    /// The lowest number of a reading that a server may have stored for this node; 0: this server did not acknowledge the
+    /// node's last reading.
     ///
-    /// A promoted replica may lack the last readings. It is on a new timeline, which the stored identity of the server shows.
+    /// A promoted replica may lack the last readings. It is on a new timeline, which the stored identity of the server
+    /// shows.
     func least(on primary: PrimaryPlace?) -> Int64 {
         state.withLock { state in
             guard let acknowledged = state.acknowledged, acknowledged.primary == primary else { return 0 }

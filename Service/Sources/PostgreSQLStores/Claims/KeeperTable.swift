@@ -19,11 +19,12 @@ extension PostgreSQLStores {
         try await KeeperTable(database: database).read().keeper
     }
 
-    /// Makes a store the keeper of the claims' history under a new id. Nodes that are configured for another store then cannot
-    /// claim.
+    /// Makes a store the keeper of the claims' history under a new id. Nodes that are configured for another store then
+    /// cannot claim.
     ///
-    /// If the store is already the keeper, the operator may have gone back to an old primary, which lacks the second claims that a
-    /// promoted replica got. So for a while, `unclaimedEnd(of:)` returns nil, and later ids have no `ClaimHistoryID.unclaimedEnd`.
+    /// If the store is already the keeper, the operator may have gone back to an old primary, which lacks the second
+    /// claims (`SecondClaim`) that a promoted replica got. So for `SecondClaim.settling` seconds, `unclaimedEnd(of:)`
+    /// returns nil, and ids that are named in that time have no `ClaimHistoryID.unclaimedEnd`.
     ///
     /// - Returns: the previous keeper.
     public func setKeeper(_ place: ClaimPlace, actor: String) async throws(StoreError) -> NamedKeeper {
@@ -52,7 +53,7 @@ struct KeeperReading: Sendable {
     let wentBack: Bool
 }
 
-/// The row that names the keeper.
+/// The row that names the keeper: the store that keeps the claims' history.
 struct KeeperTable: Sendable {
     let database: StoreDatabase
     var clockTolerance = PostgreSQLStores.maximumClockDifference
@@ -60,10 +61,11 @@ struct KeeperTable: Sendable {
     /// Reads the row without renewing a lease.
     func read() async throws(StoreError) -> KeeperReading { try await read(renewing: nil, at: UnixTime(0)) }
 
-    /// Reads the row, renews the lease, and records the reading.
+    /// Reads the keeper's row, renews the lease, and records the reading.
     ///
     /// - Parameters:
-    ///   - place: this node's store. Its lease is renewed if it is the keeper; nil: nothing is renewed or recorded.
+    ///   - place: this node's store. If this store is the keeper, its lease is renewed; nil: no lease is renewed and no
+    ///     reading is recorded.
     ///   - now: this node's clock.
     func read(renewing place: ClaimPlace?, at now: UnixTime) async throws(StoreError) -> KeeperReading {
         let (tolerance, readings) = (clockTolerance, database.readings)
@@ -91,8 +93,8 @@ struct KeeperTable: Sendable {
         }
     }
 
-    /// The latest date of the requests that were accepted before now, under this id or an earlier one, and have no claim in this
-    /// database. Nil if the date is not known, or if this id is not the current one.
+    /// The latest date of the requests that were accepted before now, under this id of the claims' history or an earlier
+    /// one, and have no claim in this database. Nil if the date is not known, or if this id is not the current one.
     func unclaimedEnd(of id: String) async throws(StoreError) -> Int64? {
         try await database.read { [readings = database.readings] (connection) throws(StoreError) in
             let row = try connection.row("SELECT unclaimed_end_of_part($1) AS latest", [.text(id)])
@@ -100,7 +102,8 @@ struct KeeperTable: Sendable {
         }
     }
 
-    /// Records that second claims may be missing, so that `unclaimedEnd(of:)` returns nil for a while.
+    /// Records that this database may lack second claims (`SecondClaim`), so that `unclaimedEnd(of:)` returns nil for a
+    /// while.
     ///
     /// - Parameter now: this node's clock.
     /// - Throws: if this node's clock and the server's are too far apart. Then nothing is recorded.
@@ -114,14 +117,15 @@ struct KeeperTable: Sendable {
         }
     }
 
-    /// Names a store under a new id. Returns nil if another process named a store since `id` was read.
+    /// Makes a store the keeper under a new id. Returns nil if another process named a store since `id` was read.
     ///
     /// - Parameters:
     ///   - place: the store.
     ///   - id: the id in the row.
-    ///   - settling: whether second claims may be missing, so that neither this id nor a later one has an unclaimed end
-    ///     for a while. The call also assumes this if PostgreSQL's data went back to an earlier state. In both cases, it
-    ///     records a reading of this node, so that the node can make claims again.
+    ///   - settling: whether second claims may be missing. For a while, neither this id nor a later one then has an
+    ///     unclaimed end, the latest date of a request without a second claim. The call also assumes this if PostgreSQL's
+    ///     data went back to an earlier state. In both cases, it records a reading of this node, so that the node can
+    ///     make claims again.
     ///   - actor: who names the store, for the audit event.
     ///   - now: this process' clock.
     func name(
@@ -140,10 +144,11 @@ struct KeeperTable: Sendable {
                 _ = try connection.rows("SELECT keep_claims_here($1, $2)", [.text(new), .integer(unclaimedEnd)])
             }
             if wentBack {
-                // The next call that makes claims here records a loss. While a Redis is the keeper, the new id alone would not show it.
+                // Because of the empty identity, the next call that makes claims here records a loss: claims may be missing. While a
+                // Redis is the keeper, the new id alone would not cause that.
                 _ = try connection.rows("UPDATE claim_history SET identity = ''")
             }
-            // Set `ruled_id` too. Otherwise a trigger treats this change as one by a node of a version without second claims.
+            // Set `ruled_id` too. Otherwise a trigger takes this for a change by a node of a version that makes no second claims.
             _ = try connection.change(
                 """
                 UPDATE claim_keeper SET id = $1, ruled_id = $1, place = $2, renewed_at = \(Schema.serverClock),

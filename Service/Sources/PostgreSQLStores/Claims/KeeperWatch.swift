@@ -81,7 +81,7 @@ final class KeeperWatch: ClaimKeeper {
 
     func renew(_ id: ClaimHistoryID) async throws(StoreError) -> ClaimHistoryID? {
         if let new = try await name(ifStill: id.text) { return new }
-        // Another process named a keeper. Read it now: otherwise the node would refuse claims until the next round.
+        // Another process named a keeper. Read its name now: otherwise the node would refuse claims until the next scheduled read.
         await read()
         return nil
     }
@@ -124,8 +124,8 @@ final class KeeperWatch: ClaimKeeper {
                 try await failover.renew(table.database.pool, at: clock.now)
             }
             if keeper.place == place, state.withLock({ $0.replaced }) == keeper.id {
-                // This node saw the id replaced, and ids are never reused. So this server was promoted without the last change of
-                // the keeper, and another store may have made claims meanwhile. Name a new id.
+                // The row has an id that this node saw being replaced, and ids are never reused. So this PostgreSQL server was promoted
+                // before it had the last change of the row, and the store that this change named may have made claims. Name a new id.
                 if try await name(ifStill: keeper.id, settling: true) == nil { return false }
             } else if keeper.place == place {
                 admit(ClaimHistoryID(keeper.id, primary: reading.primary, reading: reading.mark), asked)
@@ -158,8 +158,9 @@ final class KeeperWatch: ClaimKeeper {
         }
     }
 
-    /// Names the store in the row again, because PostgreSQL's data went back and claims are missing. The stored identity of the server
-    /// does not show it. The new id records a loss also for nodes that just started, whatever store they use.
+    /// Names the store in the keeper's row again, under a new id, because PostgreSQL's data went back to an earlier state
+    /// and claims are missing. The stored identity of the server does not show that. Because of the new id, nodes that
+    /// just started record a loss too, whatever store they use.
     private func recordLoss(_ keeper: NamedKeeper) async throws(StoreError) {
         let named = keeper.place ?? place
         let mayName = state.withLock { state in
@@ -226,9 +227,9 @@ final class KeeperWatch: ClaimKeeper {
         if isNews { logger.warning("This node makes no claims", metadata: ["reason": .string(trouble.reason)]) }
     }
 
-    /// Whether this node may take over. Its store must never have been the keeper since the start, and no node may use the keeper
-    /// now: no node ever renewed the lease, or this node saw no renewal for long enough. The age of the lease by the server's
-    /// clock is not enough: after an outage of PostgreSQL, every lease is old.
+    /// Whether this node may take over. Its store must not have been the keeper since the node started, and no node may
+    /// be using the keeper now: no node ever renewed the lease, or this node saw no renewal for long enough. The age of
+    /// the lease by the server's clock is not enough: after an outage of PostgreSQL, every lease is old.
     private func mayTakeOver(_ keeper: NamedKeeper, _ asked: ContinuousClock.Instant) -> Bool {
         state.withLock { state in
             guard !state.wasKeeper else { return false }

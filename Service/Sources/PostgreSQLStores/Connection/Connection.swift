@@ -196,7 +196,8 @@ actor Connection {
         self.place = place
     }
 
-    /// Whether the process has seen no newer timeline.
+    /// Whether this connection's server is on the newest timeline that the process has seen. Also true if the server's
+    /// position is not known.
     var isOfTheNewest: Bool {
         guard let timeline, let place else { return true }
         return timeline.isNewest(place)
@@ -226,7 +227,7 @@ actor Connection {
         return failure.storeError
     }
 
-    /// Passes C strings followed by a null pointer.
+    /// Calls `body` with an array of C strings that ends with a null pointer.
     private static func withCStrings<Result>(
         _ strings: [String], _ body: (UnsafePointer<UnsafePointer<CChar>?>) -> Result
     ) -> Result {

@@ -113,10 +113,10 @@ struct PoolState<Connection: Sendable, Request: PooledRequest>: Sendable {
 
     // MARK: Connections
 
-    /// A connection's thread was woken.
+    /// Takes the next requests for a connection whose thread was woken.
     ///
-    /// - Returns: `next`: the requests to run, after which `released` must be called; nil: the connection is idle. `another`: a
-    ///   second connection, whose thread must be woken.
+    /// - Returns: `next`: the requests to run, after which `released` must be called; nil: the connection is idle.
+    ///   `another`: a second connection, whose thread must be woken.
     mutating func woken(
         _ connection: Connection, isOpen: Bool, at now: ContinuousClock.Instant
     ) -> (next: [Request]?, another: Connection?) {
@@ -124,7 +124,7 @@ struct PoolState<Connection: Sendable, Request: PooledRequest>: Sendable {
         return serve(connection, isOpen, mayTake: true, at: now)
     }
 
-    /// A connection has run its requests.
+    /// Takes the next requests for a connection that has run its requests.
     ///
     /// - Returns: as for `woken`.
     mutating func released(
@@ -195,7 +195,7 @@ struct PoolState<Connection: Sendable, Request: PooledRequest>: Sendable {
 
     // MARK: The server
 
-    /// A connection's server process changed; nil: the connection is closed.
+    /// Records that a connection's server process changed; nil: the connection is closed.
     mutating func changed(from before: Int32?, to process: Int32?) {
         guard process != before else { return }
         if let before { use.processes.remove(before) }
@@ -204,8 +204,8 @@ struct PoolState<Connection: Sendable, Request: PooledRequest>: Sendable {
         outage = nil
     }
 
-    /// An attempt to connect failed. If another connection is open, the requests of the attempt are submitted again. Otherwise they
-    /// and all waiting requests are refused, because each of them would repeat the attempt.
+    /// Records a failed attempt to connect. If another connection is open, the requests of the attempt are submitted
+    /// again. Otherwise they and all waiting requests are refused, because each of them would repeat the attempt.
     mutating func failedToConnect(
         _ error: StoreError, _ requests: [Request], at now: ContinuousClock.Instant
     ) -> [(Admission, Request)] {

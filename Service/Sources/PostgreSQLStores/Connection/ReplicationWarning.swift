@@ -20,8 +20,8 @@ final class ReplicationWarning: Sendable {
     /// Forgets a warning.
     func discard() { isHeard.withLock { $0 = false } }
 
-    /// Whether a notice is this warning. Only its severity and its code are compared, because the message is in the server's
-    /// language. Other warnings have the same codes, but no statement of the stores causes one.
+    /// Whether a notice is the warning that the server no longer waits for a replica. Only the notice's severity and code are compared,
+    /// because the message is in the server's language. Other warnings have the same codes, but no statement of the stores causes one.
     private static func isOne(_ notice: OpaquePointer) -> Bool {
         func field(_ code: UnicodeScalar) -> String {
             PQresultErrorField(notice, Int32(code.value)).map { String(cString: $0) } ?? ""

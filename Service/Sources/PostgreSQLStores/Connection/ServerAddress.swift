@@ -139,7 +139,7 @@ struct ServerAddress: Sendable {
         parameters["host"] = host.isEmpty ? nil : host
         parameters["hostaddr"] = address.isEmpty ? nil : address
         parameters["port"] = port.isEmpty ? nil : port
-        // A libpq service may name any server.
+        // A libpq service may name any server, so the server does not count as local.
         let isLocal = service == nil && isLocal(address.isEmpty ? host : address)
         // Unless the URL says otherwise, no data leaves this machine unencrypted or goes to an unverified server. Neither the
         // environment (PGSSLMODE) nor a libpq service weakens that.
@@ -162,7 +162,7 @@ struct ServerAddress: Sendable {
     }
 
     private static func isLocal(_ host: String) -> Bool {
-        // The environment may list several addresses for one host of the URL.
+        // The environment may list several addresses for one host of the URL. Not all of them need be local.
         guard !host.contains(",") else { return false }
         return host.isEmpty || host.hasPrefix("/") || host.hasPrefix("@") || host == "localhost" || host == "::1"
             || isLoopback(host)

@@ -22,7 +22,7 @@ final class TimelineGuard: Sendable {
         begun.withLock { $0 &+= 1 }
     }
 
-    /// Records a server's position. Throws if it is another database system, or on an earlier timeline.
+    /// Records a server's position. Throws if the server belongs to another database system, or is on an earlier timeline.
     func admit(_ place: PrimaryPlace) throws(StoreError) {
         let before = newest.withLock { newest -> PrimaryPlace? in
             let before = newest

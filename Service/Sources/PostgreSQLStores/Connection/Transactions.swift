@@ -18,7 +18,7 @@ extension Connection {
     private static var begin: Statement { Statement("BEGIN") }
     private static var commit: Statement { Statement("COMMIT") }
 
-    /// Runs a statement in the transaction, or on its own outside of one. Returns its rows.
+    /// Runs a statement in the current transaction, or on its own if there is none. Returns its rows.
     func rows(_ sql: String, _ parameters: [Parameter] = []) throws(StoreError) -> StatementResult {
         guard let result = try results([Statement(sql, parameters)]).last else {
             throw StoreError(.unavailable, "PostgreSQL: no result")

@@ -29,7 +29,8 @@ extension PostgreSQLStores {
             try imported.requireEmpty(connection)
             try export { table, cells in try imported.add(cells, of: table, on: connection) }
             try imported.flush(on: connection)
-            // Claims are not imported. Record a loss, so that the requests that the other engine accepted are not accepted again.
+            // Claims are not imported. So record a loss, a range of request dates whose claims may be missing. Otherwise requests
+            // that the other engine accepted could be accepted again.
             _ = try connection.rows(
                 "UPDATE claim_history SET identity = 'moved from another engine', clock = greatest(clock, $1)",
                 [.integer(lastReading?.seconds ?? 0)])
@@ -45,8 +46,9 @@ extension PostgreSQLStores {
         }
     }
 
-    /// Records a loss that covers all dates up to the widest allowed future window from now. The app records in a backup are old: the
-    /// future window of an app may have been widened later, and requests were then accepted under the wider window.
+    /// Records a loss, a range of request dates whose claims may be missing. Its end allows for the widest future window, which limits how
+    /// far ahead an app's requests may be dated: the app records in a backup are old, so a window may have been widened after the backup.
+    /// Whoever reads a loss adds the app's window to its end, at least `leastWindow`. So that part is left out here.
     private static let oldRecordsLoss = """
         UPDATE claim_history SET lost_from = lost_from || \(Schema.serverClock) - \(ReplayClaim.life),
           lost_to = lost_to || \(Schema.serverClock) + \(SignaturePolicy.maximumFutureWindow - ClaimHistory.leastWindow)

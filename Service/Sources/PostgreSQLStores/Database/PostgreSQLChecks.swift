@@ -25,8 +25,8 @@ struct PostgreSQLChecks: Sendable {
         let mayCreate: Bool
         let missingRights: [String]
         let schema: Migrator.State
-        /// The keeper of the claims, and how many seconds ago a node renewed its lease; nil: the database has no such table, or the
-        /// user may not read it.
+        /// The keeper of the claims, and how many seconds ago a node renewed the keeper's lease; nil: the database has no
+        /// table `claim_keeper`, or the user may not read it.
         let keeper: (place: ClaimPlace?, renewed: Int64?)?
         let server: ServerAddress.Server?
     }

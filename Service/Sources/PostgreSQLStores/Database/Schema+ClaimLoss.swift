@@ -2,20 +2,22 @@ internal import AuthService
 
 /// The function that records a loss of claims.
 extension Schema {
-    /// `note_claim_loss` records a loss. It covers the dates around three clock readings: the last recorded one, the present one of
-    /// this node and the present one of the server.
+    /// SQL that creates `note_claim_loss`, which records a loss: request dates whose claims may be missing. The loss
+    /// covers the dates around three clock readings: the last recorded one, the present one of this node and the present
+    /// one of the server.
     ///
-    /// If the server's clock fell back, its later readings were wrong. Then the loss also covers the runs (times without a gap
-    /// between readings) that end later than now, and `purged_to` is set back. Tables of claims that expire more than
-    /// `ClaimTable.reach` seconds from now are freed, and the loss covers the dates of their claims. The next sweep empties them.
+    /// If the server's clock fell back, its later readings were wrong. Then the loss also covers the runs (times without
+    /// a gap between readings) that end later than now, and `purged_to` is set back. Tables of claims that expire more
+    /// than `ClaimTable.reach` seconds from now are freed, and the loss covers the dates of their claims. The next sweep
+    /// empties them.
     ///
     /// - Parameters:
-    ///   - lease: the seconds by which each of the three intervals ends later, because nodes may have used another keeper for that
-    ///     long. SQL over the former `history`.
+    ///   - lease: the seconds by which each of the three intervals ends later, because nodes may have used another keeper
+    ///     for that long. SQL over `history`, the row before the update.
     ///   - noting: further columns that the update sets.
-    ///   - first: the reading around which the first interval begins. It ends after the last recorded reading. SQL over the former
-    ///     `history`.
-    ///   - purgedTo: the new `purged_to`, as SQL over the former `history`.
+    ///   - first: the reading around which the first interval begins. The interval ends after the last recorded reading.
+    ///     SQL over `history`.
+    ///   - purgedTo: the new `purged_to`, as SQL over `history`.
     static func noteClaimLoss(
         lease: String, noting: String, first: String = "history.clock", purgedTo: String = purgedToAfterFall
     ) -> String {

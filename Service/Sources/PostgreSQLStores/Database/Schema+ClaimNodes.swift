@@ -59,7 +59,7 @@ extension Schema {
         """,
     ]
 
-    /// The SQLSTATE of `require_claim_node`.
+    /// The SQLSTATE of the error that `require_claim_node` raises.
     static let wentBackState = "SA001"
 
     /// Seconds for which a node's row is kept after the node's last reading: 30 days. A node that cannot reach PostgreSQL

@@ -4,8 +4,9 @@ internal import AuthService
 /// without a second claim. The id of the claims' history stays the same. `SecondClaim` explains why no request is accepted twice.
 extension Schema {
     static let clusterParts = [
-        // Until `unbound_until`, a part of a Redis Cluster has no unclaimed end. A node of the previous version may make claims with a
-        // clock reading that it took after it asked the masters which server has the part, but `SecondClaim` requires an earlier reading.
+        // Until `unbound_until`, a part of a Redis Cluster has no unclaimed end, the latest date of a request without a
+        // second claim. A node of the previous version may make claims with a clock reading that it took after it asked the
+        // masters which server has the part, but `SecondClaim` requires an earlier reading.
         "ALTER TABLE claim_keeper ADD COLUMN unbound_until bigint NOT NULL DEFAULT 0",
         // Set `unbound_until`, because a node of the previous version may be running. If no node ever renewed the lease and no
         // device exists, no node has made a claim, so this is not needed.
@@ -14,7 +15,8 @@ extension Schema {
           WHERE renewed_at IS NOT NULL OR EXISTS (SELECT 1 FROM devices)
         """,
         readingKeeper(as: "read_claim_history_id"),
-        // Nodes of the previous version read the id by this function. It sets `unbound_until` before they get the id.
+        // Nodes of the previous version read the id of the claims' history by this function. So it sets `unbound_until` before they can
+        // use the id.
         """
         CREATE OR REPLACE FUNCTION read_claim_keeper(
           mine text, reading bigint, tolerance bigint,
@@ -47,9 +49,10 @@ extension Schema {
           RETURN latest;
         END $$
         """,
-        // Sets `settles_at`: nodes may have made second claims in a former primary until now. A primary that is promoted later
-        // records its own loss, so this record need not reach a replica. If the server's clock may be wrong, nothing is recorded,
-        // because that clock may be years ahead. In that case, returns how many seconds the node's clock is ahead of the server's.
+        // Sets `settles_at`, until which PostgreSQL may lack second claims (`SecondClaim`): nodes may have made them in a
+        // former primary until now. A primary that is promoted later records its own loss, so this record need not reach a
+        // replica. If the server's clock may be wrong, nothing is recorded, because that clock may be years ahead. In that
+        // case, returns how many seconds the node's clock is ahead of the server's.
         """
         CREATE FUNCTION settle_claim_keeper(reading bigint, tolerance bigint) RETURNS bigint LANGUAGE plpgsql AS $$
         DECLARE
@@ -64,12 +67,12 @@ extension Schema {
         """,
     ]
 
-    /// A function by which nodes read the id and renew the lease.
+    /// SQL for a function by which nodes read the id of the claims' history and renew the keeper's lease.
     ///
-    /// The node gets a reading of the clock as `marked`. Before that, the column `mark` has at least this value on the primary's
-    /// disk, so a crash cannot lose the value before the row gets a later id. If the node's clock and the server's differ too much,
-    /// the node makes no claims, and its call does not raise `mark`, which never decreases. The call does not record the server's
-    /// start either, because the server's clock may be behind.
+    /// The node gets a reading of the clock as `marked`. Before that, the column `mark` has at least this value on the
+    /// primary's disk, so a crash cannot lose the value before the row gets a later id. If the node's clock and the
+    /// server's differ too much, the node makes no claims, and its call does not raise `mark`, which never decreases. The
+    /// call does not record the server's start either, because the server's clock may be behind.
     static func readingKeeper(as name: String) -> String {
         """
         CREATE FUNCTION \(name)(

@@ -3,7 +3,8 @@ internal import AuthService
 /// The columns and functions for a failover to a replica that has every acknowledged commit.
 extension Schema {
     static let losslessFailovers = [
-        // Until `judged_at`, `take_claims` refuses every new request. The statements of this list lock no table but this one.
+        // Until `judged_at`, `take_claims` refuses every new request. The statements of this list lock no table except
+        // `claim_history`.
         "ALTER TABLE claim_history ADD COLUMN judged_at bigint NOT NULL DEFAULT 0",
         // A call that repeats an earlier one waits for the replica, too. If only the wait of the earlier call was cancelled, the
         // primary has its claims, but a replica may lack them.

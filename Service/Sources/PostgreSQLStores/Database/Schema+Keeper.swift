@@ -44,8 +44,8 @@ extension Schema {
             CASE WHEN EXISTS (SELECT 1 FROM devices) THEN \(serverClock) END
           FROM claim_history
         """,
-        // The keeper's id changes whenever the keeper's history may start anew. It is part of the identity, so the identity
-        // changes too.
+        // The keeper's id changes whenever the keeper's history may start anew. The identity of the claims contains the id,
+        // so the identity changes too.
         """
         CREATE OR REPLACE FUNCTION claim_identity() RETURNS text LANGUAGE sql STABLE AS $$
           SELECT concat_ws(':', (pg_control_system()).system_identifier,
@@ -60,7 +60,7 @@ extension Schema {
         UPDATE claim_history SET identity = claim_identity(), keeper = id FROM claim_keeper WHERE place = \(here)
         """,
         noteClaimLoss(lease: keeperLease, noting: notingKeeper),
-        // The loss of a renewal does no harm, so a renewal waits neither for a replica nor for another node's renewal.
+        // Losing a renewal of the lease does no harm, so a renewal waits neither for a replica nor for another node's renewal.
         """
         CREATE FUNCTION read_claim_keeper(
           mine text, OUT named text, OUT kept_in text, OUT renewed bigint, OUT present bigint

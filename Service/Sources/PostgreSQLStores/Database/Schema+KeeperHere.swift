@@ -34,11 +34,12 @@ extension Schema {
         // function must not record the whole interval: a commit may take long, and nodes use the Redis until the commit and
         // for a lease after it. The unclaimed end stays correct, because no node gets a later mark meanwhile.
         //
-        // If the server's clock jumped ahead, no node's clock agrees with it. So no node sweeps, and `claim_history` has no
-        // run that reaches the clock's new time. This function must not record a reading of such a clock. Otherwise, when the
-        // clock is corrected, the recorded loss would reach from the run before the jump to that reading.
+        // If the server's clock jumped ahead, no node's clock agrees with it. So no node sweeps, and no run in
+        // `claim_history` reaches the clock's new time. A run is a time without a gap between clock readings. This function
+        // must not record a reading of such a clock. Otherwise, when the clock is corrected, the recorded loss would reach
+        // from the run before the jump to that reading.
         //
-        // No claim in this database is lost, so the runs in `claim_history` stay. Its column `keeper` stays too, so that a
+        // No claim in this database is lost, so the runs stay. The column `keeper` of `claim_history` stays too, so that a
         // later loss also covers the time in which nodes could still use the Redis.
         """
         CREATE FUNCTION keep_claims_here(named text, unclaimed_end bigint) RETURNS boolean LANGUAGE plpgsql AS $$

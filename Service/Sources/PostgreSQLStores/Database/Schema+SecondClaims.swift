@@ -1,13 +1,13 @@
 internal import AuthService
 
-/// Second claims: the mark in the keeper's row, and the functions by which nodes make second claims. `SecondClaim` explains why no
-/// request is accepted twice.
+/// Second claims, which nodes make in PostgreSQL in addition to the claims in Redis (`SecondClaim`): the columns of `claim_keeper` and the
+/// functions for them.
 extension Schema {
     static let secondClaims = [
         // `mark` is the latest reading of the server's clock that a node may have used. It never decreases. Until `settles_at`,
         // PostgreSQL may lack second claims: a node of an older version, which makes none, may have accepted requests dated ahead,
         // or the server may have started from an earlier state of its files. `server_start` is the start for which `settles_at` was
-        // last recorded. `ruled_id` is the last id that a node of a version with second claims named.
+        // last recorded. `ruled_id` is the last id that a node named whose version makes second claims.
         """
         ALTER TABLE claim_keeper ADD COLUMN mark bigint NOT NULL DEFAULT 0,
           ADD COLUMN settles_at bigint NOT NULL DEFAULT 0, ADD COLUMN ruled_id text COLLATE "C",

@@ -53,7 +53,8 @@ enum Schema {
         )
         """
 
-    /// The bodies that a gateway forwards. Null, as in rows of nodes of the previous version, means `headers`.
+    /// The request bodies that a gateway forwards (`ForwardedBodies`). Null, as in rows that nodes of the previous
+    /// version wrote, means `headers`.
     private static let forwardedBodies = ["ALTER TABLE credentials ADD COLUMN bodies text"]
 
     /// An index for the lists of one status over all apps, newest first, such as the pending devices.
@@ -69,13 +70,13 @@ enum Schema {
         "CREATE INDEX audit_of_no_device ON audit (code, sequence) WHERE device_id IS NULL"
     ]
 
-    /// The hash of a device's id (`DeviceHash`), as an expression that an index may have. The index has the rows of nodes of the
-    /// previous version too.
+    /// The hash of a device's id (`DeviceHash`), as an expression that an index may have. PostgreSQL computes it, so the
+    /// index also covers the rows that nodes of the previous version write.
     static let deviceHash = "substring(sha256(device_id::text::bytea) FROM 1 FOR 8)"
     private static let deviceHashes = ["CREATE INDEX devices_by_hash ON devices ((\(deviceHash)))"]
 
-    /// The version of a device's row, which must be unchanged when a decision is saved. Nodes of the previous version change
-    /// rows without it. The trigger counts those changes too, so that no node overwrites the decision of another.
+    /// The version of a device's row, which must be unchanged when a decision is saved. Nodes of the previous version change rows without
+    /// raising the version. The trigger counts those changes too, so that no node overwrites the decision of another.
     private static let deviceVersions = [
         "ALTER TABLE devices ADD COLUMN version bigint NOT NULL DEFAULT 0",
         """

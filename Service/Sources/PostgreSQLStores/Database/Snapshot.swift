@@ -11,7 +11,7 @@ extension PostgreSQLStores {
         try await snapshotWithoutChaining(body)
     }
 
-    /// A snapshot without first appending the waiting events to the chain.
+    /// Like `snapshot`, but does not first append the waiting events to the chain.
     func snapshotWithoutChaining(
         _ body: @escaping @Sendable (AuditLink?, StoredTable.Export) throws -> Void
     ) async throws {

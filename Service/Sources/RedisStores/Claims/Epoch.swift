@@ -32,19 +32,20 @@ struct Epoch: Sendable, Hashable {
     /// The clock readings around which claims were lost. Each range is a single reading, or a stretch of readings without a gap.
     private let losses: [ClosedRange<Int64>]
     private let unclaimedEnd: UnclaimedEnd?
-    /// The history with the dates whose requests are refused.
+    /// The claims' history, which holds the dates whose requests are refused.
     let history: ClaimHistory
-    /// The dates for which PostgreSQL has the lost claims. PostgreSQL judges requests with these dates. Without it, they would be refused.
+    /// The dates for which PostgreSQL has the lost claims. PostgreSQL judges requests with these dates. Otherwise this
+    /// epoch would have to refuse them.
     let lookedUp: HistoryLoss
 
     /// An epoch that began after losses.
     ///
     /// - Parameters:
     ///   - losses: the clock readings around which claims were lost. Each range is a single reading, or a stretch of
-    ///     readings without a gap. Each node made claims by its own clock, until its lease ended. So the lost dates
-    ///     extend beyond the readings.
-    ///   - unclaimedEnd: the latest date of a lost claim that PostgreSQL may lack; nil: PostgreSQL may lack any of the
-    ///     lost claims.
+    ///     readings without a gap. A node dates claims by its own clock, and goes on until its lease ends. So claims that
+    ///     are dated somewhat before or after a reading may be lost, too.
+    ///   - unclaimedEnd: for the first `unclaimedEnd.losses` of the losses, the latest date of a lost claim that
+    ///     PostgreSQL may lack; nil: PostgreSQL may lack any of the lost claims.
     init(id: String, losses: [ClosedRange<Int64>], unclaimedEnd: UnclaimedEnd? = nil) {
         (self.id, self.losses, self.unclaimedEnd) = (id, losses, unclaimedEnd)
         let count = unclaimedEnd?.losses ?? 0
@@ -85,12 +86,12 @@ struct Epoch: Sendable, Hashable {
 
     static func newID() -> String { Hexadecimal.encode(SystemRandom().bytes(8)) }
 
-    /// Whether the epoch has an unclaimed end.
+    /// Whether the epoch has an unclaimed end (`UnclaimedEnd`), up to which it refuses the dates of its first losses.
     var isShortened: Bool { unclaimedEnd != nil }
 
-    /// Whether Redis has the same unclaimed end for the epoch.
+    /// Whether Redis and this value have the same unclaimed end for the epoch.
     ///
-    /// - Parameter text: the text in Redis; nil: there is none.
+    /// - Parameter text: the unclaimed end in Redis; nil: Redis has none.
     func isShortened(by text: String?) -> Bool { text.flatMap { UnclaimedEnd($0, of: id) } == unclaimedEnd }
 
     /// A copy of this epoch with the unclaimed end (`SecondClaim`) that a script recorded. The copy refuses fewer

@@ -4,11 +4,12 @@ internal import RESP
 
 /// Replay claims in Redis.
 ///
-/// A claim is a key whose value is its expiry. The caller's clock decides whether a claim is still live. Redis removes the key
-/// 60 s after its expiry by its own clock. From then on, the script answers that a claim with this expiry has expired, whatever
-/// the caller's clock says.
+/// A claim is a key whose value is its expiry. The caller's clock decides whether a claim is still live. Redis
+/// removes the key 60 s after its expiry by its own clock. From then on, the script answers that a claim with this
+/// expiry has expired, whatever the caller's clock says.
 ///
-/// If PostgreSQL names the keeper, it also gets the claims of requests dated ahead (`SecondClaim`) or in `Epoch.lookedUp`.
+/// If PostgreSQL names the keeper, the claims of requests dated ahead (`SecondClaim`) or in `Epoch.lookedUp` are also
+/// made in PostgreSQL.
 struct RedisReplay: ReplayStore {
     let router: Router
 

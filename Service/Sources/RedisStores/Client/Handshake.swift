@@ -21,7 +21,7 @@ struct Handshake: Sendable {
         return [RESPCommand(hello)]
     }
 
-    /// The server has replied to the last commands.
+    /// Continues the login after the server has replied to the last commands.
     ///
     /// - Returns: the next commands; nil: the login is done.
     mutating func replied(_ replies: [RESPValue]) throws(StoreError) -> [RESPCommand]? {

@@ -111,7 +111,8 @@ struct Pipeline<Waiter: Sendable>: Sendable {
         return (unwritten, mustSetTimer)
     }
 
-    /// The timer has fired. Calls are sent in the order of their deadlines, so only the oldest needs a check.
+    /// Checks the oldest call's deadline when the timer has fired. Calls are sent in the order of their deadlines, so
+    /// only the oldest needs a check.
     mutating func timerFired(at now: NIODeadline) -> Timer {
         guard closed == nil, head < calls.count else {
             isTimerSet = false
@@ -120,9 +121,11 @@ struct Pipeline<Waiter: Sendable>: Sendable {
         return calls[head].deadline <= now ? .overdue : .set(calls[head].deadline)
     }
 
-    /// Replies have arrived. Data that the server sends unasked is ignored, because this client has no subscriptions.
+    /// Assigns replies that have arrived to the calls in flight. Data that the server sends unasked is ignored, because
+    /// this client has no subscriptions.
     ///
-    /// - Returns: the complete calls, and the error with which the connection must be closed; nil: it stays open.
+    /// - Returns: the complete calls, and the error with which the connection must be closed; nil: the connection stays
+    ///   open.
     mutating func received(_ replies: [RESPValue]) -> (answers: [Answer], failure: StoreError?) {
         var answers: [Answer] = []
         for reply in replies {
@@ -141,10 +144,10 @@ struct Pipeline<Waiter: Sendable>: Sendable {
         return (answers, nil)
     }
 
-    /// The connection ends. Later calls are refused with the error.
+    /// Closes the pipeline, because the connection ends. Later calls are refused with the error.
     ///
-    /// - Returns: the waiters of all calls in flight, because it is not known which commands were executed; nil: the connection
-    ///   has ended already.
+    /// - Returns: the waiters of all calls in flight, because it is not known which commands were executed; nil: the
+    ///   connection has ended already.
     mutating func close(because error: StoreError) -> [Waiter]? {
         guard closed == nil else { return nil }
         closed = error

@@ -14,7 +14,7 @@ struct ServerInfo: Sendable {
     }
 
     var identity: Identity
-    /// The replication id before the last promotion; nil: there was none since the backlog was created.
+    /// The replication id before the last promotion; nil: the server was not promoted since its replication backlog was created.
     var previousReplicationID: String?
     let role: String
     let version: String

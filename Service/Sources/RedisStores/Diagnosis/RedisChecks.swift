@@ -27,7 +27,7 @@ extension RedisStores {
         }
     }
 
-    /// The checks whose failures stop every node.
+    /// The checks whose failure keeps every node from using this Redis.
     private static let stopsNodes: Set<String> = [
         "redis_url", "redis_connection", "redis_role", "redis_mode", "redis_rights", "redis_writes", "redis_eviction",
         "redis_cluster",
@@ -242,7 +242,7 @@ private struct RedisChecks {
         ]
     }
 
-    /// Runs each command that the scripts use.
+    /// A script that runs each command which the service's scripts use.
     private static let probe = """
         local key = KEYS[1]
         redis.call('TIME')

@@ -72,7 +72,7 @@ actor QueryConnections {
         }
     }
 
-    /// Closes the connections to all other servers.
+    /// Closes the connections to all servers except these.
     func keep(_ endpoints: Set<RedisURL.Endpoint>) {
         for (endpoint, connection) in connections where !endpoints.contains(endpoint) {
             connection.close(because: StoreError(.unavailable, "no longer needed"))

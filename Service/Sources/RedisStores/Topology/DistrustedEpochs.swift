@@ -9,7 +9,7 @@ struct DistrustedEpochs: Sendable {
 
     mutating func insert(_ partition: Int, seen instant: ContinuousClock.Instant = .now) { seen[partition] = instant }
 
-    /// A server reported the partitions that it gives away or imports.
+    /// Records the partitions that a server reported as being given away or imported.
     mutating func reported(_ partitions: Set<Int>, movingAt endpoint: RedisURL.Endpoint) {
         moving[endpoint] = partitions.isEmpty ? nil : partitions
         for partition in partitions { insert(partition) }

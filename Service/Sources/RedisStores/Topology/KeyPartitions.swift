@@ -10,7 +10,7 @@ struct KeyPartitions: Sendable {
     struct Keys: Sendable {
         let prefix: String
         let epoch: String
-        /// The key that holds the id of the claims' history. The nodes that currently use the server set it.
+        /// The key that holds the id of the claims' history. It is set by the nodes that currently use the server.
         let holder: String
         /// The prefix of the keys in which nodes count their rounds (`RoundCount`).
         let rounds: String

@@ -6,8 +6,9 @@ internal import RESP
 ///
 /// The data of a running server can go back to an earlier state although the server names the same process and
 /// replication id: it was a replica for a moment, or an operator swapped in a copy of the database. Then claims are
-/// missing, and the epoch does not show it. But the node's count is smaller than it was. The routing table has one
-/// count for each server, under the number of the server's first partition.
+/// missing, and the epoch does not show it. But the count that the server stores for this node is then smaller than
+/// in its last answer. The routing table has one count for each server, under the number of the server's first
+/// partition.
 struct RoundCount: Sendable {
     let count: Int64
     /// The server's clock, in milliseconds.

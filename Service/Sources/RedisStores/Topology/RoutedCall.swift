@@ -37,7 +37,7 @@ struct RoutedCall: Sendable {
         (self.owner, self.followsAsk, mayLackScript) = (owner, followsAsk, isScript)
     }
 
-    /// The server to which the command was last sent has replied.
+    /// Decides what to do after the reply of the server to which the command was last sent.
     mutating func replied(_ reply: RESPValue) -> Action {
         guard case .error(let text) = reply else { return .answer(reply) }
         let error = RedisError(text)

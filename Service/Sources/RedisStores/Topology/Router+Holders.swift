@@ -19,7 +19,7 @@ extension Router {
             let reply = try await call(
                 RESPCommand(["GET", partitions[partition].holder]), partition, on: session, isBounded: false)
             guard let holder = reply.text, !table.withLock({ $0.isOwn(holder) }) else { continue }
-            // The holder may be a new id of this node's own PostgreSQL that this node has not read yet.
+            // The id that the server holds may be a new id of this node's own PostgreSQL, which this node has not read yet.
             guard try await keeper.isCurrent(history) else { return nil }
             throw StoreError(
                 .unavailable,

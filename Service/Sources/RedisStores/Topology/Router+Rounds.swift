@@ -109,14 +109,15 @@ extension Router {
         let affected = table.withLock { table -> [Int]? in
             table.measured(endpoint, size)
             let affected = table.partitions(of: endpoint, in: placement)
-            // The server may have evicted claims, and an operator may reset its count of evicted keys before it is used again.
+            // A server that may evict may have evicted claims. Its count of evicted keys cannot disprove this later, because an operator
+            // may have reset the count. So distrust the partitions now.
             if serverInfo.evicts { for partition in affected { table.distrust(partition) } }
             let slots = serverInfo.movingSlots
             let moving = slots.isEmpty ? [] : partitions.slots.indices.filter { slots.contains(partitions.slots[$0]) }
             table.reported(Set(moving), movingAt: endpoint)
             let mustRecord = table.clocks.read(
                 serverInfo, of: endpoint, affected, asked: asked, answered: answered, clockOfNode: now)
-            // `beginEpoch` records the reading in a distrusted partition.
+            // Leave out distrusted partitions: `beginEpoch` records the reading in them.
             return mustRecord ? affected.filter { table.distrusted[$0] == nil } : nil
         }
         guard let affected else { return }

@@ -7,13 +7,13 @@ internal import RESP
 extension Router {
     /// Shortens the refused interval of an epoch that just began under a new id.
     ///
-    /// This needs two facts. First, no lost claim was made under the new id: only this process knew the id before, so only this
-    /// epoch has it. Second, no lost claim was made under a later id: PostgreSQL still names this id after the epoch began. If
-    /// this process was paused while another one named a later id, PostgreSQL has the later id, or Redis has its epoch. Then
-    /// nothing is shortened.
+    /// This needs two facts. First, no lost claim was made under the new id: only this process knew the id before, so
+    /// only this epoch has it. Second, no lost claim was made under a later id: PostgreSQL still names this id after the
+    /// epoch began. If this process was paused while another one named a later id, PostgreSQL has the later id, or Redis
+    /// has an epoch under the later id. Then nothing is shortened.
     ///
-    /// In a Cluster, partitions get the same id one after the other. So a partition may have lost claims of the same id, and
-    /// `shortenParts` applies.
+    /// In a Cluster, partitions get the same id one after the other. So a partition may have lost claims of the same id,
+    /// and `shortenParts` applies.
     func shorten(_ name: ClaimHistoryID, _ round: inout Table.Round) async throws(StoreError) {
         guard partitions.count == 1, let end = name.unclaimedEnd, let keeper = settings.keeper,
             let route = round.routes[0], route.epoch?.history.loss.intervals.isEmpty == false,

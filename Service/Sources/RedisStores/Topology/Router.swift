@@ -203,7 +203,7 @@ final class Router: Sendable {
                     wake.yield()
                 }
             }
-            // Shorten in the pause between two rounds, for at most `checkTimeout`, so that no lease ends meanwhile.
+            // Shorten the refused intervals in the pause between two rounds, for at most `checkTimeout`, so that no lease ends meanwhile.
             await shortenParts()
             // After a failure, rounds must not follow each other without a pause.
             if pace.failures > 0 { try? await Task.sleep(for: settings.retryInterval) }

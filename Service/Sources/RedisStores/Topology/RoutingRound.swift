@@ -50,10 +50,9 @@ extension RoutingTable {
 
         /// The kind of id that the `lacking` partitions get for their next epoch; nil: no partition needs an id.
         ///
-        /// A new id after each loss separates the claims that may be lost from later ones (`SecondClaim`). If another
-        /// partition of the Cluster has a route, that partition has the present id, and the lacking partitions get the same
-        /// id. If no partition has a route, this Redis may not be the keeper, so it gets a new id, which only this process
-        /// knows. Two servers with one id could each accept the same request.
+        /// If another partition of the Cluster can be used (has a route), it has the present id, and the lacking partitions
+        /// get the same one. Otherwise this Redis may not be the store that PostgreSQL names for the claims, so it gets a new
+        /// id, which only this process knows: two servers with one id could each accept the same request.
         var naming: Naming? {
             lacking.isEmpty ? nil : routes.contains { $0 != nil } ? .sameID : .newID
         }
@@ -140,13 +139,14 @@ extension RoutingTable.Route {
     /// The members of an epoch that `isConfirmed` compares.
     static var confirmedMembers: [String] { ["id", "keeper", "sys", "tl", "end"] }
 
-    /// Whether Redis still has the epoch, under this history and with the same unclaimed end. For the first partition of a server,
-    /// Redis must also have the system and the timeline of the node's primary.
+    /// Whether Redis still has the epoch, under this history and with the same unclaimed end. For the first partition of
+    /// a server, Redis must also have the system and the timeline of the PostgreSQL primary that this node uses.
     ///
     /// - Parameters:
     ///   - reply: the epoch's `confirmedMembers`.
     ///   - history: the current history of claims.
-    ///   - primary: the node's primary, in the first partition of a server; nil: the timeline does not matter.
+    ///   - primary: this node's PostgreSQL primary, in the first partition of a server; nil: the timeline does not
+    ///     matter.
     func isConfirmed(by reply: RESPValue, _ history: ClaimHistoryID?, _ primary: PrimaryPlace?) -> Bool {
         guard let words = reply.elements, words.count == 5, let epoch, words[0].text == epoch.id,
             words[1].text ?? "" == history?.text ?? "", epoch.isShortened(by: words[4].text)

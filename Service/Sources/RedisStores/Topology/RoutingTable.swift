@@ -38,13 +38,13 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
     private(set) var sessions: [RedisURL.Endpoint: Session] = [:]
     /// The last server of each partition, even if the partition has no route now.
     private(set) var lastOwners: [RedisURL.Endpoint?]
-    /// Whether this node has used each partition. If it has, there is history, even if `mayHaveHistory` returns false.
+    /// Whether this node has used each partition. If it has, requests may have been accepted, even if `mayHaveHistory` returns false.
     private(set) var wasUsed: [Bool]
-    /// The process of each partition's last route.
+    /// The run id of the Redis process that each partition's last route led to.
     private var lastProcesses: [String?]
     /// Servers that were replaced since the start, by another one or by a restart.
     private(set) var failovers: UInt64 = 0
-    /// The partitions of a Cluster whose losses can be shortened, as found by the last round.
+    /// The partitions of a Cluster whose refused intervals can be shortened (`shortenParts`), as found by the last round.
     var unshortened: [(partition: Int, route: Route)] = []
     /// The keys and the memory of each server in use.
     private(set) var sizes: [RedisURL.Endpoint: ServerInfo.Size] = [:]
@@ -125,37 +125,38 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
         members[ObjectIdentifier(session)]?.leaseEnd.map { now < $0 } ?? false
     }
 
-    /// A server answered that it does not serve the partition.
+    /// Drops the route of a partition to a session's server, because the server answered that it does not serve the partition.
     mutating func dropRoute(_ partition: Int, to session: Session) {
         if routes[partition]?.session === session { routes[partition] = nil }
     }
 
-    /// The epoch of a route is not current in Redis. The partition is not used until a round has found the reason.
+    /// Forgets the epoch of a route, because it is not current in Redis. A round must find the reason before the partition is used.
     mutating func invalidateEpoch(_ partition: Int, _ epoch: Epoch) {
         guard routes[partition]?.epoch?.id == epoch.id else { return }
         routes[partition]?.epoch = nil
         trouble = StoreError(.unavailable, "Redis has lost history, and it is being found out how much")
     }
 
-    /// Claims of the partition may be missing. It has no route until a round has ended its epoch.
+    /// Drops the route of a partition whose claims may be missing. The partition gets no route until a round has ended its epoch.
     mutating func distrust(_ partition: Int, seen instant: ContinuousClock.Instant = .now) {
         distrusted.insert(partition, seen: instant)
         routes[partition] = nil
     }
 
-    /// A server reported the partitions that it gives away or imports. If a move is undone, claims may stay at the importing server.
+    /// Drops the routes of partitions that a server gives away or imports. If a move is undone, claims may stay at the importing server.
     mutating func reported(_ partitions: Set<Int>, movingAt endpoint: RedisURL.Endpoint) {
         distrusted.reported(partitions, movingAt: endpoint)
         for partition in partitions { routes[partition] = nil }
     }
 
-    /// A distrusted partition has no epoch from before `seen` any more. A round must look up the present epoch.
+    /// Ends the distrust of a partition that has no epoch from before `seen` any more, unless this node saw a later
+    /// reason. Also forgets the epoch of the partition's route, so that a round looks up the present epoch.
     mutating func endedEpoch(of partition: Int, seen: ContinuousClock.Instant) {
         distrusted.ended(partition, seen: seen)
         routes[partition]?.epoch = nil
     }
 
-    /// The epoch of a route got its unclaimed end. Does nothing if the route or its epoch was replaced since.
+    /// Gives the epoch of a route its unclaimed end (`Epoch.UnclaimedEnd`). Does nothing if the route or its epoch was replaced since.
     mutating func shortened(_ partition: Int, _ shortened: Route) {
         guard let route = routes[partition], route.session === shortened.session,
             route.epoch?.id == shortened.epoch?.id
@@ -165,12 +166,12 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
 
     // MARK: Sessions
 
-    /// A session was opened. It has no lease until the round is published.
+    /// Adds a session that was opened. The session has no lease until the round is published.
     mutating func opened(_ session: Session, to endpoint: RedisURL.Endpoint, _ identity: ServerInfo.Identity) {
         members[ObjectIdentifier(session)] = Member(session: session, endpoint: endpoint, identity: identity)
     }
 
-    /// A session ended, or must end.
+    /// Ends the lease of a session that has ended or must end.
     mutating func ended(_ session: Session) {
         members[ObjectIdentifier(session)]?.hasEnded = true
         members[ObjectIdentifier(session)]?.leaseEnd = nil
@@ -200,8 +201,8 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
 
     // MARK: Rounds
 
-    /// The authority named the masters. Drops the routes that the placement does not confirm: a moved partition must not be used on
-    /// its old server under a new lease.
+    /// Drops the routes that the authority's new placement does not confirm: a moved partition must not be used on its
+    /// old server under a new lease.
     mutating func placed(_ placement: Placement) {
         for partition in routes.indices {
             guard let route = routes[partition] else { continue }
@@ -216,13 +217,12 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
         }
     }
 
-    /// A known session's server reported its properties again.
+    /// Takes the properties that the server of a known session reported again.
     ///
-    /// The lease of an unchanged server is extended at once. Otherwise, it could end while the round waits for a server that hangs.
+    /// Extends the lease of an unchanged server at once. Otherwise, it could end while the round waits for a server that hangs.
     ///
     /// - Parameters:
-    ///   - wasWatched: whether the session had a lease when the server was asked. After a longer pause, this node does not know
-    ///     what happened to the server in between.
+    ///   - wasWatched: whether the session had a lease when the server was asked. If not, this node missed what happened there.
     ///   - runID: the run id of the process that the authority reached; nil: the authority does not name a process.
     /// - Returns: false if the server was promoted or replaced. Another session must be opened.
     mutating func checked(
@@ -273,7 +273,7 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
         }
     }
 
-    /// A round failed, or a partition has no route after it.
+    /// Notes the reason why a round failed, or why a partition has no route after a round.
     mutating func failed(_ error: StoreError) { trouble = error }
 
     /// Replaces all routes with those of a round, and extends the leases of its sessions. Returns the sessions to close.
@@ -281,7 +281,7 @@ struct RoutingTable<Session: AnyObject & Sendable>: Sendable {
         guard !isClosed else { return Array(round.sessions.values) }
         (routes, history) = (round.routes, round.history)
         for partition in routes.indices {
-            // A move may have been seen since the round confirmed the epoch.
+            // A reason to distrust the epoch, such as a slot that is being moved, may have been seen since the round confirmed it.
             if distrusted[partition] != nil { routes[partition] = nil }
             guard let route = routes[partition] else { continue }
             wasUsed[partition] = true

@@ -8,8 +8,8 @@ internal import AuthService
 /// partition, repeatedly, for as long as earlier claims may be live.
 struct ServerWatch: Sendable {
     let runID: String
-    /// The smallest observed lead of the server's clock over the monotonic time since `base`. It is measured anew each time the
-    /// clock has gained more than `tolerance`.
+    /// The smallest observed difference between the server's clock and the monotonic time that has passed since `base`. The
+    /// measurement starts again whenever the server's clock has gained more than `tolerance`.
     private var leastLead: Duration?
     private var base: ContinuousClock.Instant?
     /// The time until which the clock may be wrong.
@@ -68,7 +68,8 @@ struct ClockWatch: Sendable {
 
     init(partitions count: Int) { unrecorded = Array(repeating: nil, count: count) }
 
-    /// A server's process reported its clock; the other parameters are those of `ServerWatch.mustRecord`.
+    /// Compares the clock that a server's process reported with earlier readings and with this node's clock. The
+    /// parameters that are not listed here are those of `ServerWatch.mustRecord`.
     ///
     /// - Parameter partitions: the partitions of the server.
     /// - Returns: whether the reading must be recorded in the epochs of the partitions.
@@ -89,7 +90,7 @@ struct ClockWatch: Sendable {
         return true
     }
 
-    /// The reading that the partition's epoch lacks; nil: none.
+    /// The reading that the partition's epoch lacks; nil: the epoch lacks no reading.
     func unrecorded(_ partition: Int) -> UnixTime? { unrecorded[partition] }
 
     /// Records that the partition's epoch has this reading. If a later reading is unrecorded, it stays unrecorded.

@@ -65,7 +65,7 @@ package struct QuestionRules: Sendable {
             body: body(of: request), verificationID: id, identityAudience: identityAudience)
     }
 
-    /// Scheme 2 signs the digest of the body, so the service needs only the digest.
+    /// The body in the question to the service. Scheme 2 signs the digest of the body, so the service then needs only the digest.
     private func body(of request: ReceivedRequest) -> VerifyRequest.Body {
         switch request.body {
         case .bytes(let bytes): request.usesSchemeTwo ? .sha256(ContentDigest(of: bytes).sha256) : .bytes(bytes)

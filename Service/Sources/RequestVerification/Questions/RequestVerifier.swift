@@ -66,7 +66,7 @@ public final class RequestVerifier: Sendable {
         }
         // Log only if the caller was not cancelled, because a cancellation is not a failure of the service.
         if case .unavailable(let refusal, let reason) = answer, !Task.isCancelled {
-            // If it is not an outage, log only a warning: any client can name an app that the credential does not cover.
+            // If the service has no outage, log only a warning: any client can name an app that the credential does not cover.
             logger.log(
                 level: refusal.isOutage ? .error : .warning, "a request could not be verified",
                 metadata: ["reason": "\(reason)"])

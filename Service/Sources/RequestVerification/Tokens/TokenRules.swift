@@ -2,7 +2,7 @@ internal import AuthContract
 internal import Crypto
 internal import StrictJSON
 
-/// The rules for a valid token, except the choice of its key. No I/O.
+/// Parses a token, and checks its signature and its claims. The caller chooses the key for the signature. No I/O.
 struct TokenRules: Sendable {
     let issuer: String
     let audience: String

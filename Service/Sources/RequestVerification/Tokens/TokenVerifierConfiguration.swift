@@ -16,7 +16,7 @@ public struct TokenVerifierConfiguration: Sendable {
     public var channels: Set<String> = ["production"]
     /// How many seconds this backend's clock may differ from the service's clock, 0 to 60: 5 by default.
     public var leeway: Int64 = 5
-    /// The time for each reading of the keys: 2 s by default.
+    /// The timeout of each fetch of the keys: 2 s by default.
     public var timeout: Duration = .seconds(2)
     /// Whether the keys may be read over plain http from a host that is not on loopback.
     public var allowsPlainHTTP = false

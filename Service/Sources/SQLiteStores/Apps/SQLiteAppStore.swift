@@ -58,7 +58,7 @@ struct SQLiteAppStore: AppStore {
 }
 
 extension Database {
-    /// Whether the stored record equals `app`'s in every byte.
+    /// Whether the stored record of this app equals `app.sealedJSON`, byte for byte.
     fileprivate func holds(_ app: StoredApp) throws -> Bool {
         try Bool.fetchOne(
             self, sql: "SELECT EXISTS (SELECT 1 FROM apps WHERE app_id = ? AND record = ?)",

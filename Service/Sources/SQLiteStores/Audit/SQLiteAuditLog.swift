@@ -59,7 +59,7 @@ struct SQLiteAuditLog: AuditLog {
                 try RecordedAuditEvent(row: StoredRow($0))
             }
         }
-        // A search for codes reads many rows, so it must end when its caller gets an error at the deadline.
+        // A search for event codes reads many rows. At the deadline the caller gets an error, so the search must end then too.
         return try await codes == nil ? database.read(fetch) : database.readUntilDeadline(fetch)
     }
 

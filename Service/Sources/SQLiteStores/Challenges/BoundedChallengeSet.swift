@@ -1,8 +1,8 @@
 internal import AuthContract
 internal import AuthService
 
-/// A bounded set of challenges. When it is full, the oldest of the busiest source is evicted. Each step takes constant time on
-/// average, even in a flood.
+/// A bounded set of challenges. When it is full, `put` evicts the oldest challenge of the source that has the most
+/// challenges. Each call takes constant time on average, even in a flood.
 struct BoundedChallengeSet {
     private struct Entry {
         let challenge: IssuedChallenge

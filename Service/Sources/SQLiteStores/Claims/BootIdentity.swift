@@ -14,8 +14,8 @@ struct BootIdentity: Sendable, Hashable {
         }
     }
 
-    /// This boot. If the system has no boot id, each call returns a new identity. Then a journal that was not sealed is treated as
-    /// if the machine had lost its power.
+    /// This boot. If the system has no boot id, each call returns a new identity. Then an unclean shutdown, which leaves
+    /// the claim journal without a seal, is treated as a loss of power.
     static var current: BootIdentity { BootIdentity(systemText ?? "unknown \(UUID())") }
 
     static func == (left: BootIdentity, right: BootIdentity) -> Bool { left.words == right.words }

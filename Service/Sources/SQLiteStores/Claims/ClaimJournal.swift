@@ -3,8 +3,8 @@ internal import AuthService
 internal import Foundation
 internal import Logging
 
-/// The replay store: all live claims in memory, and a journal of them in files. Each claim is in the journal before
-/// its caller gets an answer.
+/// The replay store: all live claims (the single-use values of accepted requests) in memory, and a journal of them in
+/// files. Each claim is in the journal before its caller gets an answer.
 ///
 /// Guarantees:
 /// - An answered claim survives the end of the process, however the process ends.
@@ -40,9 +40,9 @@ final class ClaimJournal: ReplayStore {
     ///
     /// - Parameters:
     ///   - path: the folder.
-    ///   - expectation: the journal that the database expects.
+    ///   - expectation: the journal's state, as the database recorded it.
     ///   - database: whether the database is at its path.
-    ///   - noted: called with the note that the database must record, on the journal's own thread.
+    ///   - noted: called on the journal's own thread with the journal's new state, which the database must record.
     init(
         folder path: String, settings: Settings, expecting expectation: JournalExpectation, boot: BootIdentity,
         now: UnixTime, logger: Logger, database: @escaping @Sendable () -> FileIdentity.Place = { .here },
@@ -76,13 +76,13 @@ final class ClaimJournal: ReplayStore {
 
     deinit { state.beginClosing(sealing: true) }
 
-    /// The note about the journal that the database must record.
+    /// The state of the journal, for the database to record.
     var note: JournalNote { state.note }
 
     /// Whether the journal's folder and the database are at their paths, and no earlier check found them elsewhere.
     var isInPlace: Bool { state.isInPlace() }
 
-    /// The number of live claims, and of the slots that claims occupy.
+    /// The number of live claims, and the number of used slots. Slots of expired claims are used until they are purged.
     var size: (live: Int, slots: Int) { state.size }
 
     func claim(

@@ -10,11 +10,13 @@ struct ClaimRecord {
     enum Kind: UInt64, CaseIterable {
         /// A claim, in the two words `high` and `low`.
         case claim = 0x9E37_79B9_7F4A_7C15
-        /// A reading of the service's clock, and the monotonic clock at the same moment, in seconds.
+        /// A reading of the service's clock and one of the monotonic clock at the same moment, in seconds.
         case clock = 0xC2B2_AE3D_27D4_EB4F
-        /// The latest purged expiry, and the reading of the clock at a restore; 0 if there was no restore.
+        /// The latest expiry of all purged claims, and the reading of the clock when the store was restored from a backup, in
+        /// unix seconds. The reading is 0 if there was no restore.
         case purged = 0x85EB_CA77_C2B2_AE63
-        /// Dates whose requests are refused: the first and the last.
+        /// An interval of request dates, its first and its last date. Requests with these dates are refused, because their
+        /// claims may be lost.
         case loss = 0x27D4_EB2F_1656_67C5
         /// Like `loss`, but requests dated after the last date are refused too, up to their app's future window.
         case openLoss = 0xD6E8_FEB8_6659_FD93
@@ -88,8 +90,8 @@ struct ClaimRecord {
         bytes.dropFirst(16).prefix(8).allSatisfy { $0 == 0 }
     }
 
-    /// The checksum of a record. It detects accidents, not attacks: an attacker who can write the file can do worse. Each round is
-    /// a bijection, so every change of one word changes the sum. The sum is then cut to 32 bits.
+    /// The checksum of a record. It detects accidents, not attacks: an attacker who can write the file can do worse.
+    /// `mix` is a bijection, so every change of one word changes the sum. The sum is then cut to 32 bits.
     private static func checksum(
         _ kind: Kind, _ high: UInt64, _ low: UInt64, _ expiry: UInt32, _ seed: UInt64
     ) -> UInt32 {

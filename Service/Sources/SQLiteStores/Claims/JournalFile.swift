@@ -26,8 +26,8 @@ final class JournalFile: @unchecked Sendable {
         return file
     }
 
-    /// Whether a service holds the lock at this path. This reads the mark. A query that takes the lock, even briefly, would delay
-    /// a service that starts.
+    /// Whether a service holds the lock at this path. This reads the mark that a service sets while it holds the lock.
+    /// Taking the lock to test it, even briefly, would delay a service that starts.
     static func isLocked(_ path: String) -> Bool {
         guard let file = try? JournalFile(descriptor: Foundation.open(path, O_RDONLY | O_CLOEXEC)) else { return false }
         return JournalFile.isMarked(file.descriptor)

@@ -1,7 +1,7 @@
 internal import AuthService
 internal import Foundation
 
-/// The folder of the journal: a lock, and segments in the order of their numbers.
+/// The folder of the journal: a lock file, and the numbered files (segments) that contain the claims.
 struct JournalFolder: Sendable {
     let path: String
     /// Held until the journal is closed.
@@ -31,15 +31,16 @@ struct JournalFolder: Sendable {
 
     func unlock() { lock.unlock() }
 
-    /// Whether the lock is still at its path. If it is not, another service can take a lock there.
+    /// Whether the lock file is still at its path. If it is not, another service can create and lock a new file there.
     var place: FileIdentity.Place { lock.place("\(path)/lock") }
 
-    /// Takes the lock; nil if another service has it, or if it is not free within 30 seconds. A command holds the lock during one change,
-    /// without setting the mark of a running service (`SQLiteServiceLock`). In that case, this waits until the change ends.
+    /// Takes the lock; nil if another service has it, or if it is not free within 30 seconds. A running service also sets a mark
+    /// (`SQLiteServiceLock`). A lock without the mark is usually a command's, held during one change. So wait for it.
     private static func locked(_ path: String) throws(SystemError) -> JournalFile? {
         for attempt in 0..<3000 {
             if let file = try JournalFile.locked(path) { return file }
-            // The mark is set shortly after the lock is taken, and removed shortly before the lock is released.
+            // Do not look for the mark at once, because a service sets it shortly after it takes the lock, and removes it shortly before
+            // it releases the lock.
             if attempt >= 20, JournalFile.isLocked(path) { return nil }
             usleep(10_000)
         }

@@ -25,11 +25,11 @@ struct JournalLedger {
     /// The number of times that the clock fell back.
     private var falls = 0
     private var recordedReading = Int64.min
-    /// The latest reading whose record is on the disk.
+    /// The latest reading of the clock whose record is on the disk.
     private var durableReading: Int64
     /// If set, the sweep drops not only the expired claims, but also those that expire later than this.
     private var latestKept: Int64?
-    /// Whether the segment lacks room for the losses that a step of the clock revealed.
+    /// Whether the segment lacks room to record the lost dates (`HistoryLoss`) that a step of the clock revealed.
     private var mustSwitch = false
 
     private let settings: ClaimJournal.Settings
@@ -46,7 +46,7 @@ struct JournalLedger {
 
     var size: (live: Int, slots: Int) { (counter.live, table.used) }
 
-    /// The current note about the journal for the database.
+    /// The current state of the journal, for the database to record.
     ///
     /// - Parameter isLast: whether no more claims are made.
     func note(isLast: Bool = false) -> JournalNote {
@@ -58,7 +58,7 @@ struct JournalLedger {
 
     // MARK: Claims
 
-    /// Whether a tag is taken at `now`.
+    /// Whether an earlier call made claims under this tag, and the tag has not expired at `now`.
     func holds(_ tag: ClaimTag, now: UnixTime) -> Bool { table.contains(tag.claim, now: now.seconds) }
 
     /// Makes the claims. Returns nil if they were made, now or by an earlier call with the same tag. Otherwise, returns
@@ -130,8 +130,8 @@ struct JournalLedger {
         case .steady: break
         case .ahead:
             (recordedReading, latestKept) = (.min, nil)
-            // If the clock stepped soon after a restore, `history.read` added the loss of the restore a second time, around
-            // `now`. Record it.
+            // The clock stepped soon after a restore from a backup. So `history.read` added a second interval of lost dates for
+            // this restore, around `now`. Record it.
             if history.restoredAt == now { recordHistory(now, monotonic) }
         case .wrong(let wrong): recover(from: wrong, now: now, monotonic)
         }
@@ -151,8 +151,8 @@ struct JournalLedger {
         recordHistory(now, monotonic)
     }
 
-    /// Records the losses that a step of the clock revealed. If the segment has no room for them, claims are refused until the
-    /// next segment, which begins with these records.
+    /// Records the lost dates (`HistoryLoss`) that a step of the clock revealed. If the segment has no room for them,
+    /// claims are refused until the next segment, which begins with these records.
     private mutating func recordHistory(_ now: Int64, _ monotonic: Int64) {
         if segment.hasRoom(for: history.loss.intervals.count + 2) {
             writeHistory()
@@ -183,8 +183,8 @@ struct JournalLedger {
         (isDirty, wakesMaintenance) = (true, true)
     }
 
-    /// Records the losses and the purged expiry. Recovery merges all recorded losses, but uses only the last purged
-    /// expiry. The record of the purged expiry is written last, so a segment with this record has all its first records.
+    /// Records the lost dates and the latest expiry of all purged claims. Recovery merges all recorded losses, but uses only the last
+    /// recorded expiry. That record is written last, so a segment that contains it has all its first records.
     private mutating func writeHistory() {
         for interval in history.loss.intervals { segment.append(.loss(interval)) }
         segment.append(.purged(to: history.purgedTo, restoredAt: history.restoredAt))

@@ -11,7 +11,7 @@ final class JournalMaintenance: Sendable {
         _ state: JournalState, folder: JournalFolder, settings: ClaimJournal.Settings, logger: Logger,
         noted: @escaping @Sendable (JournalNote) -> Void
     ) {
-        // Opening the journal records this note before any claim.
+        // Treat the current note as recorded. The code that opens the journal stores it in the database before any claim.
         rounds = MaintenanceRounds(
             state: state, settings: settings, folder: folder, logger: logger, noted: noted,
             notedClock: state.note.clock)
@@ -63,10 +63,10 @@ private struct MaintenanceRounds: Sendable {
                 "the clock was ahead",
                 metadata: ["wrong": "\(wrong.stretches)", "last_right": "\(wrong.lastRight ?? 0)"])
         }
-        // If the files were moved, the segments at these paths and the note may be those of another service.
+        // If the files were moved, the segments at these paths and the note in the database may be those of another service.
         guard error == nil, state.isInPlace() else { return }
-        // The purged expiry is on the disk now. Delete in order and stop at the first failure, because segments must have no
-        // gap.
+        // The new segment's record of the latest purged expiry is on the disk now, so the old segments are not needed. Delete
+        // them in order and stop at the first failure, because segments must have no gap.
         while let oldest = deletable.first, folder.remove(oldest) { deletable.removeFirst() }
         if work.retired != nil || work.wrong != nil || work.reading > notedClock {
             notedClock = work.note.clock
@@ -74,7 +74,8 @@ private struct MaintenanceRounds: Sendable {
         }
     }
 
-    /// If the journal closes in order, performs the work that is due and seals the journal. Then refuses the remaining callers.
+    /// If the journal was not abandoned and no sync failed, performs the work that is due and seals the journal. Then
+    /// refuses the remaining callers.
     private mutating func end(_ work: JournalState.MaintenanceWork) {
         if state.endsInOrder {
             // Delete the unused segment: after a reboot, recovery would take it for a sign of lost claims (`hasUnbegunSuccessor`).

@@ -5,9 +5,9 @@ struct JournalNote: Sendable, Hashable {
     /// The newest segment in use, and the number of its bytes on the disk.
     var sequence: UInt64
     var length: Int
-    /// The latest reading of the clock at which claims may be made under this note.
+    /// The latest reading of the service's clock that this note covers, in unix seconds. Claims made later need a newer note.
     var clock: Int64
-    /// The dates that are refused if the journal is missing or damaged.
+    /// The dates whose requests are refused if the journal is missing or damaged.
     var loss: HistoryLoss
 
     private static let version = "2"
@@ -49,10 +49,10 @@ struct JournalNote: Sendable, Hashable {
 enum JournalExpectation: Sendable, Hashable {
     /// There never was a journal.
     case nothing
-    /// There was a journal. Older versions recorded only this.
+    /// There was a journal. Older versions of the service recorded only this fact, and no note.
     case kept
     case note(JournalNote)
-    /// The record is unreadable.
+    /// The recorded note is unreadable.
     case unreadable
 
     var note: JournalNote? {

@@ -37,7 +37,7 @@ struct JournalRecovery {
         contents.table.reserve(folder.recordCount(sequences))
 
         var last: UInt64?
-        // The last segment that has all the records with which every segment begins (`isBegun`). A segment without them does
+        // The last segment that has all the records with which a segment must begin (`isBegun`). A segment without them does
         // not show what was lost, so it is never treated as the newest.
         var newest: SegmentContents?
         // Whether a segment of an earlier boot follows `newest` and lacks its first records. If so, the machine lost its
@@ -120,8 +120,8 @@ struct JournalRecovery {
             metadata: ["segment": "\(damaged.map { "\($0)" } ?? "all")", "reason": "\(reason)"])
         var contents = contents
         var readings = [contents.lastReading].compactMap { $0 }
-        // Use both the segments and the note, because either may be outdated: the segments may end before the clock fell
-        // back, and the note may be older than the segments.
+        // Use the losses and the readings of both the segments and the note, because either may be outdated: the segments may
+        // end before the clock fell back, and the note may be older than the segments.
         if let note = opening.expectation.note {
             contents.history.add(note.loss)
             readings.append(note.clock)

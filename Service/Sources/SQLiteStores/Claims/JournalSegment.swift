@@ -6,7 +6,7 @@ internal import Foundation
 /// space is allocated in advance, so storing does not fail on a full disk. If the disk fails, the process ends (SIGBUS), which
 /// refuses all requests. If the disk hangs, the storing thread hangs too.
 final class JournalSegment: @unchecked Sendable {
-    // Unchecked: only the state appends, and its lock guards `length` and `latestExpiry`.
+    // Unchecked: only `JournalState` calls `append`, and its lock guards `length` and `latestExpiry`.
     let header: SegmentHeader
     /// The number of bytes of the header and the records, which is the offset of the next record.
     private(set) var length = SegmentHeader.size

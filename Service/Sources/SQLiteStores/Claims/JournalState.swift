@@ -35,7 +35,7 @@ final class JournalState: Sendable {
         let deletable: [UInt64]
         /// Readings of the clock that turned out to be wrong; nil if there are none.
         let wrong: ClockHistory.WrongReadings?
-        /// The note that the database records once this work is on the disk.
+        /// The state of the journal that the database records once this work is on the disk.
         let note: JournalNote
         let isClosing: Bool
         let wantsRotation: Bool
@@ -54,8 +54,9 @@ final class JournalState: Sendable {
         /// Whether a sync failed. Its data may never reach the disk even if later syncs succeed, because the system no longer
         /// marks it as dirty.
         var hasLostWrites = false
-        /// Whether the files are at their paths, and the time of the last check, in seconds of the monotonic clock. Once a check found
-        /// the files elsewhere, `place` stays `elsewhere`: another service may have made claims, which the next start detects.
+        /// Whether the database and the journal's folder are at their paths, and the time of the last check, in seconds of
+        /// the monotonic clock. Once a check found them elsewhere, `place` stays `elsewhere`: another service may have made
+        /// claims, which the next start detects.
         var place = FileIdentity.Place.here
         var lookedUpAt = Int64.min
 
@@ -74,8 +75,8 @@ final class JournalState: Sendable {
     ///   - segment: the first segment.
     ///   - now: the service's clock, unix seconds.
     ///   - settings: bounds and clocks.
-    ///   - place: whether the journal's folder and the database are at their paths. Otherwise another service can start with them,
-    ///     so no claim is made.
+    ///   - place: whether the journal's folder and the database are at their paths. If they are not, this journal makes
+    ///     no claims, because another service may have started with the moved files.
     init(
         _ recovery: JournalRecovery, segment: JournalSegment, now: Int64, settings: ClaimJournal.Settings,
         place: @escaping @Sendable () -> FileIdentity.Place = { .here }
@@ -86,7 +87,7 @@ final class JournalState: Sendable {
 
     var size: (live: Int, slots: Int) { shared.withLock { $0.ledger.size } }
 
-    /// The current note about the journal for the database.
+    /// The current state of the journal, for the database to record.
     var note: JournalNote { shared.withLock { $0.ledger.note(isLast: $0.isEnded) } }
 
     // MARK: Callers
@@ -122,8 +123,8 @@ final class JournalState: Sendable {
         }
     }
 
-    /// Whether the files are at their paths, and no earlier check found them elsewhere. The system may take long to answer, so
-    /// this asks it without holding the lock.
+    /// Whether the database and the journal's folder are at their paths, and no earlier check found them elsewhere. The
+    /// file system may take long to answer, so this asks it without holding the lock.
     func isInPlace() -> Bool {
         let place = filePlace()
         return shared.withLock { shared in
@@ -132,10 +133,10 @@ final class JournalState: Sendable {
         }
     }
 
-    /// Whether a tag is taken at `now`.
+    /// Whether an earlier call made claims under this tag, and the tag has not expired at `now`.
     func holds(_ tag: ClaimTag, now: UnixTime) -> Bool { shared.withLock { $0.ledger.holds(tag, now: now) } }
 
-    /// Resumes the caller once everything claimed so far is on the disk.
+    /// Resumes the caller once all claims that were made so far are on the disk.
     func awaitSync(_ continuation: Continuation) {
         let deadline = Self.monotonicNow &+ UInt64(max(0, settings.deadline.nanoseconds))
         let refusal: StoreError? = shared.withLock { shared in

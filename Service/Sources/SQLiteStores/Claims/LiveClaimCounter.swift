@@ -18,7 +18,7 @@ struct LiveClaimCounter {
         if minute >= countedTo { live += count }
     }
 
-    /// Subtracts minutes that have passed, and adds back those that a corrected clock has not reached.
+    /// Subtracts the claims of minutes that have passed, and adds back those of minutes that a corrected clock has not reached.
     mutating func advance(to now: Int64) {
         let minute = now / 60
         guard minute != countedTo else { return }

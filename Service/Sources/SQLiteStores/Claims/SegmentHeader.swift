@@ -5,8 +5,8 @@ internal import Foundation
 struct SegmentHeader: Sendable {
     static let size = 96
     private static let magic = Array("SyClaims".utf8)
-    /// The version of the format. Version 1 had no readings of the monotonic clock, and kept losses and the purged expiry in
-    /// the header.
+    /// The version of the format. Version 1 had no readings of the monotonic clock. It kept the lost dates and the latest
+    /// expiry of purged claims in the header.
     static let version: UInt64 = 2
 
     /// The segment's number: 1, 2, 3…, or from a larger number on after a restore. The kept segments have no gap.
@@ -17,7 +17,7 @@ struct SegmentHeader: Sendable {
     var version = Self.version
     /// Version 1 only: the latest expiry of deleted segments.
     private(set) var purgedTo = Int64.min
-    /// Version 1 only: earlier losses.
+    /// Version 1 only: the request dates whose claims may have been lost before this segment.
     private(set) var loss = HistoryLoss()
 
     enum ReadError: Error {

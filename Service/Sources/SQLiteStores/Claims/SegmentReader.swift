@@ -26,22 +26,23 @@ struct SegmentContents {
 struct JournalContents {
     var table = ClaimTable()
     var counter = LiveClaimCounter()
-    /// The recorded history. Its purged expiry does not include `expiredTo`.
+    /// The recorded history. Its `purgedTo` does not include `expiredTo`.
     var history = ClaimHistory()
     /// The latest expiry of the claims that had expired when they were read.
     private(set) var expiredTo = Int64.min
-    /// The newest reading. After the clock fell back, it is not the latest time.
+    /// The clock reading that was recorded last. If the clock fell back, it is not the latest time in the journal.
     private(set) var lastReading: Int64?
     /// The boot whose monotonic clock the history uses.
     private var source: Source?
 
     private enum Source: Equatable {
-        /// Version 1 recorded no monotonic clock, so only a fall behind the last reading can be found.
+        /// Version 1 recorded no monotonic clock. So a wrong clock is noticed only if it is now behind the last reading.
         case none
         case boot(BootIdentity)
     }
 
-    /// Adds a reading of a segment. The losses that followed from it are in the journal too, so this adds no loss.
+    /// Adds a clock reading that a segment recorded. The losses that followed from the reading are in the journal too, so
+    /// this adds no loss.
     mutating func recall(_ wall: Int64, monotonic: Int64, boot: BootIdentity, version: UInt64) {
         let (source, monotonic) = version == 1 ? (.none, wall) : (Source.boot(boot), monotonic)
         measure(from: source, monotonic)
@@ -149,7 +150,7 @@ struct SegmentReader {
         case .clock:
             journal.recall(words.0, monotonic: words.1, boot: contents.header.boot, version: contents.header.version)
         case .purged:
-            // The record of the purged expiry is the last of a segment's first records.
+            // The record of the latest purged expiry is the last of the records with which every segment begins.
             if !contents.isBegun { journal.begin(contents.clock, boot: contents.header.boot) }
             contents.isBegun = true
             journal.history.recall(purgedTo: words.0, restoredAt: words.1 == 0 ? nil : words.1)

@@ -2,7 +2,7 @@ internal import AuthContract
 internal import AuthService
 internal import GRDB
 
-/// Credentials: hashes, never secrets.
+/// Stores credentials. It keeps the hash of each secret, never the secret itself.
 struct SQLiteCredentialStore: CredentialStore {
     let database: StoreDatabase
 

@@ -55,8 +55,8 @@ enum DatabaseFile {
         }
     }
 
-    /// Errors of a read-only connection after a process was killed, or while another process creates the file. Only a writing
-    /// connection can roll a transaction back.
+    /// Errors that a read-only connection gets after a process was killed, or while another process creates the file. The
+    /// caller must open a writing connection, because only it can roll back an unfinished transaction.
     private static let needsRecovery: [ResultCode] = [.SQLITE_READONLY, .SQLITE_CANTOPEN, .SQLITE_BUSY]
 
     /// Rolls back an unfinished transaction of a killed process, and marks the file as the service's in a separate transaction.

@@ -1,8 +1,8 @@
 internal import AuthService
 internal import Bytes
 
-/// Tells listeners that the file changed without their knowledge: another process changed it, or a call of this process did
-/// after its deadline. Polls only while there are listeners.
+/// Tells listeners that the file changed without their knowledge: another process changed it, or a call of this
+/// process changed it after the call's deadline. Polls only while there are listeners.
 final class ExternalChanges: Sendable {
     private struct State: Sendable {
         weak var database: StoreDatabase?

@@ -99,7 +99,8 @@ extension SQLiteStores {
 }
 
 extension JournalNote {
-    /// The note of a restored database: newer than any journal, so that the first start records a loss.
+    /// The note about the journal in a restored database. Its number is larger than that of every journal. So the first
+    /// start treats the journal as outdated, and refuses the requests whose claims the journal may lack.
     static func restored(at now: UnixTime, lastReading: UnixTime) -> JournalNote {
         var loss = HistoryLoss()
         loss.add(ofRestoreAt: now.seconds)

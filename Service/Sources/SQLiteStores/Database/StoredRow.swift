@@ -21,7 +21,7 @@ struct StoredRow: StoredColumns {
     /// NULL is false: rows of older versions have NULL in `attested_extensions`.
     func bool(_ column: String) throws(StoreError) -> Bool { try optionalInteger(column) ?? 0 != 0 }
 
-    /// Rows of older versions have NULL for the reason of a demand, which means `scheduled`.
+    /// Rows of older versions have NULL as the reason of a demand to rotate the device's key. It means `scheduled`.
     var reasonOfOldDemands: RotationReason? { .scheduled }
 
     private func value<Value>(_ column: String) throws(StoreError) -> Value? {

@@ -89,8 +89,8 @@ struct SQLiteDeviceStore: DeviceStore {
         }
     }
 
-    /// Selects an app's registered devices that were admitted under observation. The status is a literal, because a bound
-    /// value does not match a partial index.
+    /// Selects an app's registered devices that were admitted only because the app was in mode `observe`. The status is a
+    /// literal, because a bound value does not match a partial index.
     static let observed = """
         SELECT * FROM devices INDEXED BY devices_observed
         WHERE app_id = ? AND status = 'registered' AND admitted_under_observation <> 0 LIMIT ?

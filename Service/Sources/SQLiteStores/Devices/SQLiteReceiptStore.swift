@@ -2,7 +2,7 @@ internal import AuthContract
 internal import AuthService
 internal import GRDB
 
-/// Due receipts, kept as columns of their devices.
+/// The App Attest receipts that must be exchanged for newer ones, kept as columns of their devices.
 struct SQLiteReceiptStore: ReceiptStore {
     let database: StoreDatabase
 

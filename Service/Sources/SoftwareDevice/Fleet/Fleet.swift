@@ -34,7 +34,7 @@ package struct Fleet: Sendable {
         /// The largest number of operations that run concurrently.
         package var concurrency: Int
 
-        /// Memberwise initializer. The devices use the team id and the package of the record that `apps example` prints.
+        /// Memberwise initializer. The devices use the team id and the package of the app record that the command `apps example` prints.
         package init(
             url: String, appID: AppID, count: Int, kinds: [Kind], apple: AppleAuthority, google: GoogleAuthority,
             concurrency: Int
@@ -92,7 +92,7 @@ package struct Fleet: Sendable {
     private let settings: Settings
     private let devices: [FleetDevice]
     private let isStopped = Locked(false)
-    /// The latest phase; nil before the first one begins.
+    /// The task of the latest phase (the registrations, or one load); nil before the first phase begins.
     private let running = Locked<Task<Void, Never>?>(nil)
 
     /// Creates a fleet whose devices share a transport.
@@ -141,9 +141,9 @@ package struct Fleet: Sendable {
         init(_ hasSucceeded: Bool) { self = hasSucceeded ? .succeeded : .failed }
     }
 
-    /// Makes the registered devices send requests and rotate their keys. If the load has bad requests, a tenth of the devices, but
-    /// at least one, sends them: a device whose signatures fail is refused for a while, whatever it sends. These devices send
-    /// nothing else, unless there is only one device.
+    /// Makes the registered devices send requests and rotate their keys. If the load has bad requests, a tenth of the
+    /// devices, but at least one, sends all of them, because the service refuses every request of a device for a while
+    /// after its signatures failed. These devices send nothing else, unless there is only one device.
     package func work(_ load: Load) async -> Outcome {
         let registered = devices.filter(\.isRegistered)
         guard !registered.isEmpty else { return Outcome() }

@@ -2,7 +2,8 @@ internal import AuthContract
 internal import AuthService
 
 extension StoreConformance {
-    /// Changes of devices and their conflicts, the stream of external changes, and the list of observed devices.
+    /// Checks of device changes and their conflicts, of the stream of external changes, and of the list of devices that
+    /// were admitted in mode `observe`.
     static var deviceChangeChecks: [ConformanceCheck] {
         [
             ConformanceCheck(

@@ -2,7 +2,7 @@ internal import AuthContract
 internal import AuthService
 
 extension StoreConformance {
-    /// Facts that are written without a new version: counter, scheme and last-seen time.
+    /// Checks of the facts that are written without a new version of the device: counter, scheme and last-seen time.
     static var deviceFactChecks: [ConformanceCheck] {
         [
             ConformanceCheck("A counter only grows, and of 64 calls that raise it to one value one succeeds") {

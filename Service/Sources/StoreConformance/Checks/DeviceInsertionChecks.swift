@@ -2,7 +2,7 @@ internal import AuthContract
 internal import AuthService
 
 extension StoreConformance {
-    /// The uniqueness of devices and keys, the limit of pending devices, and the app record that a device was judged under.
+    /// Checks of the uniqueness of devices and keys, of the limit of pending devices, and of the app record that a device was judged under.
     static var deviceInsertionChecks: [ConformanceCheck] {
         [
             ConformanceCheck("A device is read unchanged, and only under its own app") { stores in

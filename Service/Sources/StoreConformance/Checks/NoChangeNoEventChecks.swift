@@ -2,7 +2,7 @@ internal import AuthContract
 internal import AuthService
 
 extension StoreConformance {
-    /// Calls that change nothing append nothing to the audit log.
+    /// Checks that calls append nothing to the audit log if they change nothing.
     static var noChangeNoEventChecks: [ConformanceCheck] {
         [
             ConformanceCheck("A refused change of an app appends no audit event") { stores in

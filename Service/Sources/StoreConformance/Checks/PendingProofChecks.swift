@@ -9,7 +9,7 @@ extension StoreConformance {
                 let proofs = (0..<3).map { _ in samples.proof() }
                 for proof in proofs { try await stores.pendingProofs.keep(proof) }
                 try await stores.pendingProofs.erasePendingProof(of: proofs[1].deviceID)
-                // Erasing again, or for a device without a proof, does nothing.
+                // Erasing a proof again, or for a device without a proof, does nothing.
                 try await stores.pendingProofs.erasePendingProof(of: proofs[1].deviceID)
                 try await stores.pendingProofs.erasePendingProof(of: samples.deviceID())
                 let kept = try await stores.proofs(of: samples, pageOf: 100)

@@ -14,7 +14,7 @@ extension StoresUnderTest {
             now: now ?? self.now, futureWindow: 60, tag: tag)
     }
 
-    /// Whether the store says that the tag was taken within the last minute.
+    /// Whether the store says that a call with this tag made claims within the last minute.
     func holds(_ tag: ClaimTag, now: UnixTime? = nil) async throws -> Bool {
         try await replay.holds(tag, of: Samples.device, now: now ?? self.now)
     }

@@ -8,14 +8,14 @@ package import StrictJSON
 package struct AppAttestEvidence: Sendable {
     /// One of the three formats of App Attest.
     package let format: EvidenceFormat
-    /// The object; nil: the line has none.
+    /// The object; nil if the input line has none.
     package let object: [UInt8]?
     /// The expected values. If the line's App ID is malformed, the set of expected App IDs is empty, so no object matches.
     package var expected = AppAttestExpectations()
     /// Whether the object contains only the receipt. In published collections of test vectors, other bytes of the
     /// attestation may follow the receipt.
     package var isWholeReceipt = false
-    /// The policy in the line.
+    /// The policy in the input line.
     private(set) var ownPolicy: JSONValue?
 
     /// An object without expected values.
@@ -28,7 +28,7 @@ package struct AppAttestEvidence: Sendable {
     /// The receipt: the object, without trailing bytes.
     package var receipt: [UInt8]? { isWholeReceipt ? object : object.map { Receipt.prefix(of: $0) } }
 
-    /// The number of bytes after the receipt; nil: there are none.
+    /// The number of bytes after the receipt; nil if there are none.
     package var trailingBytes: Int? {
         guard let object, let receipt, receipt.count < object.count else { return nil }
         return object.count - receipt.count
@@ -38,7 +38,7 @@ package struct AppAttestEvidence: Sendable {
 // MARK: Lines
 
 extension AppAttestEvidence {
-    /// The members that each format uses. All others are ignored, whatever their value.
+    /// The members of an input line that each format uses. All others are ignored, whatever their value.
     private static func members(_ format: EvidenceFormat, isTrusted: Bool) -> [String] {
         let clientData = ["client_data", "client_data_form", "client_data_hash"]
         switch format {
@@ -106,8 +106,9 @@ extension AppAttestEvidence {
         return isRaw ? ClientDataHash(clientData) : ClientDataHash(hashing: clientData)
     }
 
-    /// `expected_challenge` is text. The client data is the same text, or a JSON object that has this text in the member
-    /// `challenge`, or in the member that `challenge_member` names.
+    /// The client data of an input line, and the check that it contains the text of `expected_challenge`. The client data
+    /// is this text, or a JSON object that has the text in the member `challenge`, or in the member that
+    /// `challenge_member` names.
     private static func challenge(
         _ line: JSONFields
     ) throws(JSONError) -> (clientData: [UInt8], check: ChallengeCheck)? {
@@ -124,7 +125,7 @@ extension AppAttestEvidence {
         return (clientData, check)
     }
 
-    /// The input line for this evidence, whose object the service judged.
+    /// This evidence as an input line. Made for an object that the service judged.
     package var line: JSONObject {
         var line = JSONObject(format)
         line.set("object", base64: object)
@@ -172,7 +173,7 @@ extension AppAttestEvidence {
         return verifier.audit(receipt ?? prepared.object, against: expected)
     }
 
-    /// The object, the policy that applies to the line, and the expected values. The App IDs and environments are the policy's.
+    /// The object, the policy that applies to the line, and the expected values. The policy gives the expected App IDs and environments.
     private func prepare(
         _ options: VerificationOptions
     ) throws(NothingVerified) -> (object: [UInt8], asked: AppAttestOptions, expected: AppAttestExpectations) {

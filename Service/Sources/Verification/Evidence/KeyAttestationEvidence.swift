@@ -7,10 +7,10 @@ package import StrictJSON
 /// A chain of Android's key attestation with its expected values, as an input line of a batch names them. A nil value is not
 /// compared.
 package struct KeyAttestationEvidence: Sendable {
-    /// The chain in PEM, leaf first; nil: the line has none.
+    /// The chain in PEM, leaf first; nil if the input line has none.
     private let pem: String?
     private var expected = KeyAttestationExpectations()
-    /// The policy in the line.
+    /// The policy in the input line.
     private var ownPolicy: JSONValue?
 
     /// A chain that the service judged.

@@ -21,7 +21,7 @@ extension JSONFields {
 }
 
 extension Base64 {
-    /// The octets of a text in standard base64 or base64url, with the whole padding or without it; nil: it is neither.
+    /// The octets of a text in standard base64 or base64url, with the whole padding or without padding; nil if the text is neither.
     static func decodeEitherForm(_ text: String) -> [UInt8]? {
         let characters = normalized(text)
         let padding = text.utf8.count - characters.utf8.count
@@ -41,7 +41,7 @@ extension Optional {
 }
 
 extension JSONObject {
-    /// A line with its format.
+    /// An input line that has only its format.
     init(_ format: EvidenceFormat) { self.init([("format", .string(format.rawValue))]) }
 
     /// Writes a time, to the second.

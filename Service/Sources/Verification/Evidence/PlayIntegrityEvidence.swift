@@ -7,12 +7,12 @@ package import StrictJSON
 /// Classic tokens are decoded with response keys. A standard token, which only Google can decode, yields `could-not-check` unless
 /// its verdict is known.
 package struct PlayIntegrityEvidence: Sendable {
-    /// The token; nil: the line has none.
+    /// The token; nil if the input line has none.
     private let token: String?
     private var expected = PlayIntegrityExpectations()
-    /// The verdict in the token, as the service decoded or recorded it; nil: not known.
+    /// The verdict in the token, as the service decoded or recorded it; nil if it is not known.
     private let verdict: IntegrityVerdict?
-    /// The policy in the line.
+    /// The policy in the input line.
     private var ownPolicy: JSONValue?
 
     /// A token that the service judged.

@@ -53,7 +53,7 @@ struct ConformanceRun {
 
     /// Deregisters every phone, also after Ctrl-C.
     ///
-    /// - Returns: the number of phones that may be left.
+    /// - Returns: the number of phones that may still be registered.
     static func leave(_ stage: Stage) async -> Int {
         await Task {
             var left = 0

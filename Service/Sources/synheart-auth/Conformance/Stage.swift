@@ -116,7 +116,7 @@ struct Stage: Sendable {
         return answer
     }
 
-    /// Sends a request that must be refused with one of these codes, under the code's own status.
+    /// Sends a request that must be refused with one of these codes and the HTTP status of that code.
     func refused(
         _ request: WireRequest, at url: String? = nil, _ codes: ErrorCode..., what: String = ""
     ) async throws {

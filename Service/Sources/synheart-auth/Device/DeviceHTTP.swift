@@ -59,7 +59,7 @@ struct DeviceHTTP {
         }.fields
     }
 
-    /// Sends with these headers, which may be those of an earlier request.
+    /// Sends a request with these headers, which may be those of an earlier request.
     func send(_ route: Route, headers: [(name: String, value: String)], body: [UInt8] = []) async throws -> Answer {
         let response: TransportResponse
         do {

@@ -27,7 +27,7 @@ struct CheckResult: Sendable {
     }
 }
 
-/// All results, in order.
+/// The results of all checks of `doctor`, in the order in which the checks ran.
 struct DoctorReport: Sendable {
     private(set) var findings: [CheckResult] = []
     private var ends: [(name: String, at: UnixTime)] = []
@@ -53,7 +53,7 @@ struct DoctorReport: Sendable {
 
     mutating func fail(_ check: String, _ message: String, do advice: String) { add(check, .fail, message, advice) }
 
-    /// Notes something that expires.
+    /// Notes the name of something that expires, and its expiry. `listEnds` lists them.
     mutating func note(_ name: String, ending at: UnixTime) { ends.append((name, at)) }
 
     /// Adds a line for each noted expiry, earliest first. Beyond the maximum, one line has the number of the others.

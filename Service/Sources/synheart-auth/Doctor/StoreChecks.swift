@@ -8,7 +8,7 @@ import SQLiteStores
 struct StoreChecks {
     let configuration: ServiceConfiguration
 
-    /// The path of the file with links resolved. The database's other files are next to it.
+    /// The path of the database file, with links resolved. The database's other files are next to it.
     private var path: String {
         (try? SQLiteStores.resolvedPath(configuration.databasePath)) ?? configuration.databasePath
     }
@@ -55,7 +55,7 @@ struct StoreChecks {
         return file.isServed
     }
 
-    /// The state of the file; nil if the file cannot be opened as a store.
+    /// Reports and returns the state of the database file. Returns nil if the file cannot be opened as a store.
     private func checkFile(_ report: inout DoctorReport) -> DatabaseInspection? {
         let file: DatabaseInspection
         do { file = try DatabaseInspection.of(path) } catch {

@@ -38,7 +38,7 @@ func interruptible<Value>(
 enum Interrupts {
     private struct State {
         var cancel: (@Sendable () -> Void)?
-        /// The actions of the next signals, innermost last; nil cancels.
+        /// The actions of the next signals. The action of the innermost call is last. A nil action cancels the command.
         var steps: [(@Sendable () -> Void)?] = []
         var depth = 0
         var cancelledBy: Int32?

@@ -74,7 +74,7 @@ struct WhatIfCommand: AdministrationCommand {
             do {
                 document = try await administration.ask(.exportRecording, ["app_id": app, "recording_id": id])
             } catch let failure as CommandFailure where failure.kind == .refused {
-                // The recording expired meanwhile.
+                // The recording expired after it was listed.
                 continue
             }
             let file = try RecordingFile(parsing: JSONValue.object(document).bytes)

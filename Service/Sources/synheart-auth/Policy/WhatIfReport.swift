@@ -1,10 +1,11 @@
 import StrictJSON
 
-/// The sums over all pages of devices and over the recorded refusals.
+/// The result of `policy what-if`: the sums over all pages of devices and over the recorded refusals.
 struct WhatIfReport {
     private static let maximumExamples = 5
 
-    /// One line: a decision, the number of devices or refusals, how many of them are new, and examples.
+    /// One line of the report: a decision, the number of devices or refusals with this decision, how many of them
+    /// have another decision under the present record, and examples.
     private struct Line {
         var members: [(String, JSONValue)]
         var count = 0
@@ -24,8 +25,7 @@ struct WhatIfReport {
 
     init(app: String) { self.app = app }
 
-    /// The number of findings about devices that only the proposed record causes, and not the present one. A device may have
-    /// two findings.
+    /// The number of findings that the proposed record causes and the present record does not. A device may have two findings.
     var newly: Int { findings.values.reduce(0) { $0 + $1.newly } }
 
     /// Adds a page of devices.

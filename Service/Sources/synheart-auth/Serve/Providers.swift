@@ -3,7 +3,7 @@ import AuthContract
 import AuthServer
 import AuthService
 
-/// Apple's and Google's services, for a running service.
+/// The clients of Apple's and Google's services that a running auth service uses, and their background work.
 struct Providers {
     /// The Google services that registrations use.
     let evidence: GoogleProviders
@@ -44,8 +44,8 @@ struct Providers {
         await keepingLists
     }
 
-    /// The sources that apps name; nil if the records cannot be read. With `ifAllCanBeRead`, also nil if a single record cannot
-    /// be read.
+    /// The sources of the revocation lists that apps name; nil if the app records cannot be read. With `ifAllCanBeRead`,
+    /// also nil if a single record cannot be read.
     private static func lists(of service: AuthService, ifAllCanBeRead: Bool) async -> Set<String>? {
         guard let apps = try? await service.apps.readableRecords(), !ifAllCanBeRead || apps.unreadable.isEmpty else {
             return nil

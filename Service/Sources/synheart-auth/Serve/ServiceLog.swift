@@ -26,7 +26,8 @@ final class ServiceLog: Sendable {
     /// The number of lines that were lost.
     var dropped: Int { writer.dropped }
 
-    /// Waits until all logged lines are written, at most for the limit, because the reader of standard error may have stopped.
+    /// Waits until all logged lines are written, but no longer than `limit`. The limit is needed because the reader of
+    /// standard error may have stopped.
     func flush(within limit: Duration = .seconds(1)) { writer.flush(within: limit) }
 
     /// Logs that the service accepts requests.

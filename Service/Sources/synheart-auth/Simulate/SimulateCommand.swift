@@ -194,7 +194,7 @@ struct SimulateCommand: AsyncParsableCommand {
     }
 }
 
-/// A value of `--bad`.
+/// A value of `--bad`: a kind of bad request, and its percentage of all requests.
 struct BadShare: ExpressibleByArgument {
     let kind: BadTraffic
     let percent: Double

@@ -78,7 +78,8 @@ struct Simulation {
             rate: Double(work.succeeded + work.refused) / max(work.elapsed.inSeconds, 1e-6))
     }
 
-    /// Everything, for programs. Latencies are in milliseconds, phases in seconds, and measured values in the unit beside them.
+    /// The complete result as JSON, for programs. Latencies are in milliseconds, phases in seconds, and measured values
+    /// in the unit beside them.
     var json: JSONObject {
         JSONObject([
             ("devices", .integer(devices)), ("enrolment", Self.json(enrolment)), ("work", Self.json(work)),

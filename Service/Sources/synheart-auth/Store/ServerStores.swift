@@ -29,7 +29,7 @@ struct ServerStores: StoreEngine {
             var options = RedisStores.Options()
             options.observer = observer
             options.keeper = postgresql.keeper
-            // If no device was ever registered, no claim can be lost.
+            // If no device was ever registered, no request was ever accepted, so Redis cannot have lost a replay claim.
             options.mayHaveHistory = { (try? await postgresql.devices.devices(DeviceQuery(limit: 1)).isEmpty) != true }
             return ServerStores(
                 postgresql: postgresql, redis: try await RedisStores.connect(redis, options: options, logger: logger))

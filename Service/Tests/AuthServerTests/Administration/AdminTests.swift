@@ -640,7 +640,8 @@ import Testing
                 #expect(answer.status == 403 && answer.code == "FORBIDDEN", "\(record) \(answer.text)")
                 #expect(answer.json["message"]?.string?.contains("for all apps") == true)
             }
-            // A credential for some apps may send the record back with masked secrets: the sources stay as they were.
+            // A credential for some apps may send the record back with masked secrets. The sources (the revocation list and the
+            // token endpoint) stay as they were.
             var masked = try await server.administer("GET", "/apps/com.example.play", bound).json
             masked["name"] = "renamed"
             #expect(try await put(bound, .object(masked)).status == 200)
@@ -651,7 +652,8 @@ import Testing
                 let answer = try await put(bound, Self.record(list: list, tokens: tokens))
                 #expect(answer.status == 200, "\(answer.text)")
             }
-            // A removed source is new when it is named again, so only a credential for all apps may name it.
+            // `list` was removed from the record, so it is a new source when it is named again. Only a credential for all apps
+            // may name a new source.
             #expect(try await put(bound, Self.record(list: list, tokens: tokens)).status == 403)
             #expect(try await put(operators, Self.record(list: "/etc/other.json", tokens: proxy)).status == 200)
         }
@@ -680,7 +682,7 @@ import Testing
             let text = try #require(head.json["head"]?.string, "\(head.text)")
             let key = try Curve25519.Signing.PublicKey(
                 rawRepresentation: #require(head.json["public_key"]?.string.flatMap { Base64.standard.decode($0) }))
-            // The public key verifies a head without the service.
+            // The public key alone verifies an audit head (the signed end of the log), without the service.
             let parsed = try AuditHead(text)
             let signed = try #require(text.split(separator: ".").dropLast().joined(separator: ".").data(using: .utf8))
             #expect(key.isValidSignature(parsed.signature, for: signed))

@@ -50,7 +50,7 @@ import Testing
             ]
             let key = P256.Signing.PrivateKey()
             for form in forms {
-                // A new body for each form: every attempt uses up its challenge.
+                // Make a new body for each form of the header, because every attempt uses up its challenge.
                 let (_, body) = try await TestDevice.register(key, at: server) { $0["proof"] = "AAAA" }
                 var enrolment = body
                 let challenge = try await server.post(.challenge, ["app_id": .string(TestServer.appID)])

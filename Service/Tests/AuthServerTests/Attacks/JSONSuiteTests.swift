@@ -26,7 +26,7 @@ import Testing
         case "accept": [test.name.contains("duplicated_key") ? 400 : 200]
         case "reject": [400]
         case "implementation-defined": [test.name.contains("i_number_") ? 200 : 400]
-        // The parser's own tests cover the values of these cases.
+        // `look-at-result`: parsers may read these cases differently. The parser's own tests check the results.
         default: [200, 400]
         }
     }

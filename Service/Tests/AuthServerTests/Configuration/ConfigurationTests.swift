@@ -197,7 +197,8 @@ import Testing
         #expect(try read(postgresql).isWithheld(.serviceKey))
         let set = ["SYNHEART_AUTH_SERVICE_KEY": Data(repeating: 1, count: 32).base64EncodedString()]
         #expect(try !read(postgresql, .inspection, set).isWithheld(.serviceKey))
-        // Other missing values remain faults. For the service and for a command on the store, every missing value is a fault.
+        // Other missing values, here the team id, remain faults, because systemd has no file for them. For the service and
+        // for a command on the store, every missing value is a fault.
         #expect(refusedKey { _ = try read("providers: {apple_key_id: KEY1234567}") } == "providers.apple_key")
         #expect(refusedKey { _ = try read(apple, .service) } == "providers.apple_key")
         #expect(refusedKey { _ = try read(postgresql, .store) } == "service_key")

@@ -10,8 +10,8 @@ import Testing
 @Suite struct BodyBudgetTests {
     private static let large = 60_000
 
-    /// Room for 50,000 received bytes of each of two bodies, but not for a third large body. The first 16 KiB of each body do not
-    /// count.
+    /// Room for 50,000 received bytes of each of two bodies, but not for a third large body. The budget does not include
+    /// the first 16 KiB of each body.
     private static var narrow: ServerSettings {
         var settings = ServerSettings()
         settings.limits.verifiedBody = 0

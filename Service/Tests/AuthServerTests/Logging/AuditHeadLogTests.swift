@@ -8,7 +8,8 @@ import Testing
 
 @testable import AuthServer
 
-/// The service logs heads of the audit log, and reports a log that no longer has its last head.
+/// The service logs audit heads (the signed end of the audit log at some time), and reports a log that no longer has
+/// the event of the last logged head.
 @Suite struct AuditHeadLogTests {
     /// An audit log whose end the test sets.
     private final class Links: AuditLog {
@@ -84,7 +85,7 @@ import Testing
         var waits: [Duration] = []
         await log.run { duration in
             waits.append(duration)
-            // The run logs a head before each wait. The third wait throws: the run logs a fourth head and ends.
+            // `run` logs a head before each wait. When the third wait throws, `run` logs a fourth head and ends.
             #expect(lines.all.count == waits.count)
             if waits.count == 3 { throw CancellationError() }
         }

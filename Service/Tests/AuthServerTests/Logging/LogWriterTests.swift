@@ -84,7 +84,7 @@ import Testing
         let report = try #require(try JSONValue(parsing: Array((reader.lines.last ?? "").utf8)).object)
         #expect(report["dropped"]?.integer == 150)
         #expect(report["level"]?.string == "warning")
-        // The loss is reported once.
+        // The writer does not report the dropped lines again.
         writer.write(Self.line(251))
         #expect(writer.flush(within: .seconds(20)))
         #expect(reader.lines.last == "line 251")

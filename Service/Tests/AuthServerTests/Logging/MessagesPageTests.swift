@@ -9,7 +9,7 @@ import Testing
 
     private struct Message: Hashable {
         let text: String
-        /// Nil if the level is an argument of the call (`log(level:)`).
+        /// The level in the call's name. Nil if the level is an argument of the call (`log(level:)`).
         let level: String?
     }
 

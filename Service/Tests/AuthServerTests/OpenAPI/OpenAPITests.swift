@@ -6,7 +6,7 @@ import Testing
 
 @testable import AuthServer
 
-/// The document has every route and every error code, and no others.
+/// The OpenAPI document has every route and every error code, and no others.
 @Suite struct OpenAPITests {
     private let document = OpenAPIDocument.json().object ?? JSONObject()
 

@@ -41,8 +41,8 @@ import Testing
 
     private static let until = UnixTime(1_780_272_065)
 
-    /// The outcome of a check that asks parts of a store. A part is 0 (works), 1 (cannot be reached), 2 (lost history) or 3
-    /// (lost history a little later).
+    /// The outcome of a check that asks parts of a store. A part is 0 (works), 1 (cannot be reached), 2 (lost its
+    /// history), or 3 (lost its history, and can be used a second later than part 2).
     private func outcome(of parts: [UInt8]) async -> String {
         do {
             try await Readiness.ask(parts.map { [$0] }, SystemRandom()) { random in

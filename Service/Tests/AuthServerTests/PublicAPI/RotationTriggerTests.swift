@@ -56,7 +56,7 @@ import Testing
         try #require(changed.status == 200, "\(changed.text)")
     }
 
-    /// The device rotates, and no later response demands a rotation.
+    /// Rotates the device's key, and expects that no later response demands a rotation.
     private func settles(_ device: TestDevice, _ server: TestServer) async throws {
         let (response, next) = try await rotate(device, server)
         #expect(response.status == 200, "\(response.text)")

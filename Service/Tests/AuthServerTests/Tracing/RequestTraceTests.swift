@@ -11,7 +11,7 @@ import Tracing
 @Suite struct RequestTraceTests {
     private static let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-0"
 
-    /// Runs a server whose requests are traced, and returns the spans at the collector.
+    /// Runs a server whose requests are traced, and returns the collector that received the spans.
     private static func spans(
         share: Double, trusting proxies: [String] = [], _ body: @Sendable (TestServer) async throws -> Void
     ) async throws -> TestCollector {

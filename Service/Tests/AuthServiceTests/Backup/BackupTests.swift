@@ -139,7 +139,7 @@ struct BackupTests {
         var short = try BackupSample(key: key, events: 3)
         try short.addEvents(2)
         #expect(BackupSample.refusal(try short.finish(), key: key)?.code == .brokenAudit)
-        // Events may follow the one that the head names.
+        // A backup may have events after the one that its audit head names.
         var longer = try BackupSample(key: key, events: 3)
         try longer.addEvents(5)
         #expect(BackupSample.refusal(try longer.finish(), key: key) == nil)

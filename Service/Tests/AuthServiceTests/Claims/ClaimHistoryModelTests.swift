@@ -23,8 +23,8 @@ struct ClaimHistoryModelTests {
         private var claims: [Int: Int64] = [:]
         private var history = ClaimHistory()
         private var disk = Disk()
-        /// A note that is kept elsewhere, so it survives a loss of the disk. No claim was made at a reading after `until`. `loss`
-        /// applies if all claims are lost.
+        /// A note that is kept elsewhere, so it survives a loss of the disk. No claim was made when the clock showed a time
+        /// after `until`. `loss` has the dates to refuse if all claims are lost.
         private(set) var note = (until: Int64(0), loss: HistoryLoss())
 
         mutating func synchronize() {
@@ -59,7 +59,7 @@ struct ClaimHistoryModelTests {
             return .claimed
         }
 
-        /// Drops every claim that has expired by the latest reading.
+        /// Drops every claim that has expired by the latest reading of the clock.
         mutating func purge() {
             guard let latest = history.latestReading else { return }
             let expired = claims.filter { $0.value <= latest }

@@ -206,7 +206,8 @@ struct ClaimHistoryTests {
     @Test mutating func `readings that a later summary lacks were wrong, and are refused if all claims are lost`() {
         history.recall(10_000, monotonic: 0)
         history.recall(10_600, monotonic: 1)
-        // The clock fell from 10,600 to 10,002 while the store was opened. Only the summary shows this: it lacks 10,600.
+        // The clock fell from 10,600 to 10,002 while the store was opened. Only `clock`, the later summary of the readings,
+        // shows this, because it lacks 10,600.
         var clock = ClockHistory()
         for reading in [10_000, 10_002] as [Int64] { _ = clock.note(reading, monotonic: reading - 10_000) }
         history.resume(clock)
@@ -354,7 +355,7 @@ struct ClaimHistoryTests {
         }
         #expect(mustBeDurable(at: 10_000) == isDurable)
         _ = history.read(10_000, monotonic: 0)
-        // The clock steps back by 3 s. The latest reading still applies.
+        // The clock steps back by 3 s. The history still uses its latest reading, 10,000.
         #expect(mustBeDurable(at: 9997) == isDurable)
     }
 

@@ -127,7 +127,8 @@ struct ClockHistoryTests {
         #expect(wrong.stretches.last?.upperBound == Int64(1_000_000 + 999 + 9990))
     }
 
-    /// Creates seventeen stretches, one more than `ClockHistory` keeps: correct readings, a jump, and then small jumps.
+    /// Creates seventeen stretches of readings, one more than `ClockHistory` keeps. The first has correct readings. Each
+    /// other one begins with a jump of the clock: `jump`, and then small jumps.
     private mutating func jumpOften(first jump: Int64) {
         for second in Int64(0)...9 { _ = note(second) }
         for number in Int64(0)..<16 {

@@ -18,9 +18,9 @@ struct SecondClaimTests {
         #expect(latest < SecondClaim.settling)
     }
 
-    /// The shortened loss refuses each date that the whole loss refuses, or has the date in `lookedUp`. PostgreSQL must
-    /// judge the requests of the dates in `lookedUp` too. A date that the whole loss does not refuse, even with the
-    /// widest window, is neither refused nor in `lookedUp`.
+    /// Divides a loss (a set of refused dates) at a random date `end`. The requests of each date that the whole loss
+    /// refuses must be refused, or looked up in PostgreSQL. A date that the whole loss does not refuse, even with the
+    /// widest window, must be neither refused nor looked up.
     @Test(arguments: 1...30 as ClosedRange<UInt64>)
     func `a shortened loss leaves no date of its intervals to Redis alone`(_ seed: UInt64) {
         var numbers = SeededNumbers(seed: seed)

@@ -13,7 +13,7 @@ struct AppleWorld {
     var app = AppleApp(appID: "\(World.team).\(World.appID)")
     /// The operating system of the phones. Before version 27, it appends no extension map.
     var system = AppleSystem.iOS("27.0.1")
-    /// The record's member `ios`, which `change` keeps.
+    /// The members of the app record that `change` leaves as they are unless it names them: `ios` alone.
     let members: [String: JSONValue]
 
     init(_ record: [String: JSONValue] = [:], ios: [String: JSONValue] = [:]) async throws {

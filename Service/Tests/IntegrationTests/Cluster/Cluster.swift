@@ -111,7 +111,7 @@ final class Cluster: Sendable {
     }
 
     /// Starts a node that reaches its stores through these networks. Without `postgresql`, it reaches PostgreSQL directly. All
-    /// nodes of a test share the network to Redis, because the address of Redis is part of the keeper's name.
+    /// nodes of a test share the network to Redis: the address of a Redis is part of its name as the keeper of the claims.
     func node(postgresql: FaultyNetwork? = nil, redis: FaultyNetwork) async throws -> RunningService {
         try await fixture.start(stores: [
             "--postgresql", Self.url(database, [postgresql?.port ?? self.postgresql.port]),

@@ -207,7 +207,7 @@ struct ClusterClient: Sendable {
         return answer
     }
 
-    /// The request's signature, which does not change with the nonce.
+    /// Identifies a request whatever its nonce: its signature under scheme 1, which does not cover the nonce, or else its target.
     private static func name(_ request: WireRequest) -> String {
         request.headers.first { $0.0 == HeaderName.signature }?.1 ?? request.target
     }

@@ -46,7 +46,7 @@ final class RedisProcess: @unchecked Sendable {
 
     var url: String { "redis://127.0.0.1:\(port)" }
 
-    /// Starts the process with the data on its disk.
+    /// Starts the server, which loads the data that an earlier run left on disk.
     func start() async throws {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/redis-server")
@@ -67,7 +67,7 @@ final class RedisProcess: @unchecked Sendable {
         process = nil
     }
 
-    /// Removes the data on its disk.
+    /// Removes the server's data from the disk.
     func erase() throws {
         for name in try FileManager.default.contentsOfDirectory(atPath: folder.url.path) {
             try FileManager.default.removeItem(atPath: folder.path(name))

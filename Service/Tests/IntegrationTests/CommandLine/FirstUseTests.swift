@@ -83,7 +83,7 @@ import Testing
         async let two = run("apps example")
         let records = try await [one, two].map { try JSONValue(parsing: $0.output).object }
         #expect(records[0]?["ios"]?.object?["trust_anchors"] == records[1]?["ios"]?.object?["trust_anchors"])
-        // Google's certificates are issued anew each time, but its keys are read from the file.
+        // Each command issues new test certificates of Google, but both commands read Google's keys from the authority file.
         let keys = records.map { $0?["android"]?.object?["play_integrity"]?.object?["keys"] }
         #expect(keys[0] == keys[1] && keys[0] != nil)
         for name in ["synheart-authority.pem", "synheart-authority.google.json"] {

@@ -14,7 +14,8 @@ final class Tracer: Sendable {
         return Tracer(of: sleeper.processIdentifier, killingAt: "getpid", occurrence: 1) != nil
     }()
 
-    /// Attaches; nil if that fails. From then on, strace kills the process at any thread's n-th call of this system call.
+    /// Attaches strace to a process; nil if that fails. From then on, strace kills the process at any thread's n-th call
+    /// of this system call.
     init?(of processID: Int32, killingAt call: String, occurrence: Int) {
         process = Process()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/strace")

@@ -83,7 +83,7 @@ enum BackendVectors {
             body: .bytes(body))
     }
 
-    /// The service's acceptance of the device that a question names.
+    /// The answer by which the service accepts a request of this device.
     static func acceptance(device: String = device, identityToken: String? = nil) throws -> ServiceResponse {
         let identity = VerifiedIdentity(
             appID: try AppID(app), deviceID: try DeviceID(device), platform: .ios,

@@ -40,7 +40,7 @@ final class PlayedService: Sendable {
     var questions: [[UInt8]] { state.withLock(\.questions) }
     var connections: Int { state.withLock(\.connections) }
 
-    /// Gives these answers to the next questions. The last one is repeated.
+    /// Gives these answers to the verifier's next questions. The last answer is repeated.
     func begin(_ answers: [JSONFields]) {
         state.withLock {
             $0.answers = answers

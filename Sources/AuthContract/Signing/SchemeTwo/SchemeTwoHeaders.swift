@@ -66,8 +66,8 @@ public struct SchemeTwoHeaders: Sendable {
         ]
     }
 
-    /// Our member of a dictionary field. The field's lines are joined (RFC 9110 section 5.3): a proxy may add its signature as a
-    /// separate line.
+    /// The member with our label in a dictionary field. The field's lines are joined (RFC 9110 section 5.3): a proxy may
+    /// add its signature as a separate line.
     private static func ours(
         _ name: String, _ fields: HeaderFields
     ) throws(ContractError) -> StructuredField.Member? {

@@ -56,6 +56,7 @@ public struct SignatureBase: Sendable, Hashable {
 
     private static let components = SchemeTwo.Component.allCases.map { ($0, $0.identifier) }
 
-    /// The SHA-256 of the base. Replay protection claims it: unlike the signature's bytes, it cannot be changed without the key.
+    /// The SHA-256 of the base. Replay protection records this digest as used: unlike the signature's bytes, the digest
+    /// cannot be changed without the key.
     public var digest: [UInt8] { Array(SHA256.hash(data: bytes)) }
 }

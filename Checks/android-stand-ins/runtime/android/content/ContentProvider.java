@@ -13,7 +13,7 @@ public abstract class ContentProvider {
     @Nullable
     public final Context getContext() { return context; }
 
-    /** Stand-in only: the system calls this before {@code Application.onCreate}. */
+    /** Stand-in only: creates the provider, as Android does before {@code Application.onCreate}. Tests call it. */
     public final void attach(Context context) {
         this.context = context;
         onCreate();

@@ -9,7 +9,7 @@ final class CallCancellation {
   /// Whether [cancel] was called.
   bool get isCancelled => _isCancelled;
 
-  /// Ends the wait of every call with this object. Later calls end at once. A second cancel does nothing.
+  /// Ends the wait of every call that was given this object. A call that gets it later ends at once. A second cancel does nothing.
   void cancel() {
     if (_isCancelled) return;
     _isCancelled = true;

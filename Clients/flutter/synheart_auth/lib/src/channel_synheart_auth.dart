@@ -209,7 +209,7 @@ final class ChannelSynheartAuth implements SynheartAuth {
     Recovery.none,
   );
 
-  // Each call returns a new stream: a shared stream would give the error only to its first listener.
+  // Outside of the root isolate, each call returns a new stream: a shared stream would give the error only to its first listener.
   @override
   Stream<StateChange> get stateChanges =>
       _isRootIsolate ? _changes : Stream<StateChange>.error(_elsewhere).asBroadcastStream();

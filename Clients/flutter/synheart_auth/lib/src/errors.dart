@@ -44,7 +44,8 @@ sealed class SynheartAuthError implements Exception {
         to: null,
       );
 
-  /// The error of a code with the native half's details. A null message or recovery stands for the code's usual one.
+  /// Creates the error for a code, with the details that the native half sent. A null message or recovery stands for
+  /// the default of the code.
   static SynheartAuthError fromDetails(
     String code, {
     required String? message,
@@ -429,14 +430,14 @@ final class InvalidStateTransition extends SynheartAuthError {
   const InvalidStateTransition(this.from, this.to, [String message = 'The state does not allow this.'])
     : super._('INVALID_STATE_TRANSITION', message, Recovery.none, null, false);
 
-  /// The state before; null if the native half did not send it.
+  /// The state before the refused change; null if the native half did not send it.
   final IdentityState? from;
 
   /// The state that was refused; null if the native half did not send it.
   final IdentityState? to;
 }
 
-/// An error with a code of the service that has no class of its own. Some of the SDK's own errors extend this class.
+/// An error whose code came from the service and has no class of its own in the SDK. Some of the SDK's own errors extend this class.
 final class ServerError extends SynheartAuthError {
   /// An error.
   const ServerError(

@@ -61,7 +61,7 @@ abstract interface class SynheartAuth {
   /// [joins]: whether the call joins a registration in progress. If false, it throws [RegistrationInProgress] instead.
   Future<Registration> registerDevice(String appId, {bool joins = true, CallCancellation? cancellation});
 
-  /// The id that the service issued, also of a pending device; null if there is none.
+  /// The device id that the service issued, even if the device is still pending; null if it issued none.
   Future<String?> getDeviceId(String appId);
 
   /// The state of the identity.
@@ -71,8 +71,9 @@ abstract interface class SynheartAuth {
   ///
   /// [path] is the path as sent: escaped, without the query. [bodyBytes] is the body as sent.
   ///
-  /// [scheme]: the scheme that the caller expects; null accepts the device's. Throws [SigningFailed] if the device signs under
-  /// another scheme, or if the scheme is 2, which needs the whole URL: use [sign].
+  /// [scheme]: the scheme that the caller expects; null accepts the scheme under which the device signs. Throws
+  /// [SigningFailed] if the device signs under another scheme. Also throws it for scheme 2, which needs the whole URL:
+  /// use [sign] instead.
   Future<Map<String, String>> signRequest(
     String appId,
     String method,
@@ -132,7 +133,7 @@ abstract interface class SynheartAuth {
 
   /// Learns the service's clock from the `server_timestamp` of a `CLOCK_SKEW` answer, in unix seconds.
   ///
-  /// [appId]: null for every app used so far. Throws [ClockSkew] if the clock is more than 24 hours off.
+  /// [appId]: null for every app used so far. Throws [ClockSkew] if the device's clock is more than 24 hours off.
   Future<void> correctClockSkew(double serverTimestamp, {String? appId});
 
   /// The changes of state from now on, of all apps. A broadcast stream. In every isolate except the root isolate, its only event

@@ -34,10 +34,10 @@ final class StateChange {
   /// The app.
   final String appId;
 
-  /// The state before.
+  /// The state before the change.
   final IdentityState from;
 
-  /// The state after.
+  /// The state after the change.
   final IdentityState to;
 
   @override
@@ -46,10 +46,10 @@ final class StateChange {
 
 /// The status of a device after `registerDevice`.
 enum RegistrationStatus {
-  /// This call registered it.
+  /// This call registered the device.
   registered('registered'),
 
-  /// It was registered before. Nothing was sent.
+  /// The device was registered before. Nothing was sent.
   alreadyRegistered('alreadyRegistered'),
 
   /// The service has not decided yet. Call `registerDevice` again later.
@@ -107,10 +107,10 @@ final class KeyRotation {
 
 /// The reason for a reset of an identity (RFC-AUTH-MOBILE-0001 section 9.3).
 enum ResetReason {
-  /// The service demands it, for example by `DEVICE_REVOKED`.
+  /// The service demands the reset, for example by `DEVICE_REVOKED`.
   serverInstructed('server_instructed'),
 
-  /// The user asked for it, for example by signing out everywhere.
+  /// The user asked for the reset, for example by signing out everywhere.
   userRequested('user_requested'),
 
   /// The key is lost and cannot be rotated.
@@ -144,7 +144,7 @@ enum AndroidProof {
   /// The key's own attestation. The app needs no Play Integrity.
   keyAttestation('keyAttestation'),
 
-  /// Both. A device that cannot give both cannot register.
+  /// Both proofs. A device that cannot give both cannot register.
   both('both'),
 
   /// All proofs that the device can give; one suffices.
@@ -158,7 +158,7 @@ enum AndroidProof {
 
 /// The remedy for an error.
 enum Recovery {
-  /// Report it to the developer.
+  /// Report the error to the developer.
   none('none'),
 
   /// Call again, after `retryAfter` if it is known.

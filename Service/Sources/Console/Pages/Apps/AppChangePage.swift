@@ -138,7 +138,8 @@ struct AppChangePage: ConsolePage {
             "Check of \(Self.app(visit))", "record-check", ["problems": .list(problems.map(\.value))])
     }
 
-    /// Why the admin API's what-if refuses a record. The call changes nothing, and reads no devices.
+    /// The reasons why the admin API would refuse a record, by its what-if call. Empty if the record is valid. The call
+    /// changes nothing, and reads no devices.
     ///
     /// - Throws: `CallRefused` for a refusal that says nothing about the record.
     private static func problems(of record: JSONObject, _ visit: Visit) async throws(CallRefused) -> [RecordProblem] {

@@ -10,7 +10,7 @@ struct RecordConflict: Sendable {
     private static let maximumText = 4000
 
     let merge: RecordMerge
-    /// The person's draft, with its original version and base.
+    /// The person's draft. Its version and its `baseRecord` are still those of the record that the person began with.
     let draft: RecordDraft
     /// The current record.
     let current: RecordDraft
@@ -24,7 +24,7 @@ struct RecordConflict: Sendable {
         merge = RecordMerge(base: draft.baseRecord, theirs: current.body.object ?? JSONObject(), mine: record)
     }
 
-    /// The draft for the current version; nil: the form does not resolve each conflict.
+    /// The draft for the current version; nil: the form leaves a conflict unresolved.
     func resolved(by form: PageFields) -> RecordDraft? {
         var isMine: [Bool] = []
         for index in merge.conflicts.indices {

@@ -14,11 +14,11 @@ struct RecordForm: Sendable {
 
     // MARK: Names of fields
 
-    /// The field of a member whose text is not JSON.
+    /// The name of the form field of a member whose text is not JSON.
     static func plain(_ member: String) -> String { "member." + member }
-    /// The field of a member whose text is JSON.
+    /// The name of the form field of a member whose text is JSON.
     static func json(_ member: String) -> String { "json." + member }
-    /// The box of an optional object.
+    /// The name of the check box that says whether the record has an optional object.
     static func box(_ object: String) -> String { "has." + object }
 
     private static let names = Set(

@@ -29,7 +29,7 @@ struct RecordFormParts: Sendable {
         add("endOfMore", true)
     }
 
-    /// Adds the fields first, then the objects.
+    /// Adds the parts of these nodes: the fields first, then the objects.
     private mutating func add(_ nodes: [RecordGroup.Node]) {
         for case .field(let field) in nodes { add("field", value(field)) }
         for case .group(let group) in nodes {

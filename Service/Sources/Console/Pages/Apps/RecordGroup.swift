@@ -17,7 +17,7 @@ struct RecordGroup: Sendable {
     let isEveryday: Bool
     /// Whether a record may lack the object, as it may lack `ios`. Other objects have defaults.
     let isOptional: Bool
-    /// The fields and objects, in the order of the record's table.
+    /// The fields and objects, in the order of `AppRecord.members`.
     let nodes: [Node]
 
     /// The group of the whole record.

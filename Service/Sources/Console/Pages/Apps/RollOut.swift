@@ -62,7 +62,8 @@ enum RollOut {
         return HistoryGroups(answer, by: "code").groups
     }
 
-    /// How many requests of each version of the app verify, and how many mode `enforce` would refuse; the most used version first.
+    /// For each version of the app: how many requests verify, and how many would be refused in mode `enforce`. The most used version is
+    /// first.
     private static func versions(_ history: JSONValue) -> PageValue {
         var sums: [String: (verified: Int64, observed: Int64, codes: [String: Int64])] = [:]
         for series in history["series"]?.elements ?? [] {

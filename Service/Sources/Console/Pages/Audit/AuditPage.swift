@@ -67,8 +67,8 @@ struct AuditVerificationPage: ConsolePage {
     private func page(_ visit: Visit, head: String, checks: Bool) async -> Page {
         let call = AdminCall(.verifyAudit, query: [("head", head.isEmpty ? nil : head)])
         var values: [String: PageValue] = [
-            // A head is printable ASCII. Leave out a text that the page would show in changed form: the form would send back the
-            // changed text.
+            // A head of the log is printable ASCII. Leave out other text, because the page would replace characters, and the form would
+            // send the changed text back.
             "head": .text(VisibleText.of(head) == head ? head : ""), "result": .none, "problem": .none,
             "commands": visit.commands(call).value,
             "current": .none,

@@ -7,7 +7,7 @@ struct RefusalListPage: ConsolePage {
     let needs: AdminRoute? = .listRecordings
     /// The number of refusals on a page.
     private static let size = 50
-    /// Seconds between the script's refreshes of the newest refusals.
+    /// How often the page's script refreshes the list, in seconds. It refreshes only the newest refusals.
     private static let interval = 15
 
     func show(_ visit: Visit) async throws -> Page {
@@ -66,7 +66,8 @@ struct RefusalListPage: ConsolePage {
 }
 
 extension RefusalListPage {
-    /// The words of a code, each with the underscore after it, so that a line can break between them.
+    /// The words of a refusal code, such as `NONCE_` and `MISMATCH`. Each word keeps the underscore after it, so that a
+    /// line can break between the words.
     static func words(_ code: String) -> [PageValue] {
         let words = code.split(separator: "_", omittingEmptySubsequences: false)
         return words.enumerated().map { .text($1 + ($0 + 1 < words.count ? "_" : "")) }

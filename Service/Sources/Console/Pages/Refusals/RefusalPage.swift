@@ -4,11 +4,12 @@ internal import AuthServer
 internal import StrictJSON
 internal import Verification
 
-/// One recorded refusal, replayed check by check. Opening it appends an audit event, so it needs a form, not a link.
+/// One recorded refusal, replayed check by check. Opening the refusal appends an audit event, so a submitted form
+/// opens it and a link does not.
 struct RefusalPage: ConsolePage {
     let path = "/refusals/{app_id}/{recording_id}"
     let needs: AdminRoute? = .exportRecording
-    /// The number of recorded refusals that are searched for others of the same kind.
+    /// How many of the app's newest recorded refusals are compared with this one, to count those of the same kind.
     private static let maximumOthers = 1000
 
     func show(_ visit: Visit) async throws -> Page {
@@ -100,7 +101,7 @@ struct RefusalPage: ConsolePage {
             })
     }
 
-    /// A time of a report, without its fraction of a second; nil: it is absent, or not a time in UTC.
+    /// A time of a report, without its fraction of a second; nil: the text is absent, or not a time in UTC.
     private static func time(_ text: String?) -> UnixTime? {
         guard let text, text.hasSuffix("Z") else { return nil }
         return try? UnixTime(iso8601: text.prefix(19) + "Z")
@@ -115,7 +116,7 @@ struct RefusalPage: ConsolePage {
         return ["subject": "Certificate of the key", "not_before": start, "not_after": end]
     }
 
-    /// The verdict under the app's current record.
+    /// The verdict that the recorded request gets under the app's current record, in words.
     private static func today(_ file: RecordingFile, _ app: String, _ visit: Visit) async throws -> PageValue {
         let record = try await visit.call(AdminCall(.showApp, ["app_id": app]))
         let answer = try await visit.call(

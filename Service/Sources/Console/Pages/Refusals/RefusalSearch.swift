@@ -82,7 +82,7 @@ enum RefusalSearch: Sendable, Hashable {
 }
 
 extension RefusalSearch {
-    /// The id or the hash of a device; nil: the search is for a time or a request.
+    /// The id or the hash of the device that is searched for; nil: the search is for a time or a request.
     private var searched: String? {
         switch self {
         case .device(let id): id.text
@@ -96,7 +96,7 @@ extension RefusalSearch {
     /// - Parameters:
     ///   - count: the number of matching recorded refusals.
     ///   - compared: the number of recorded refusals that were compared.
-    ///   - app: the app in which a device is searched; nil: all apps of the person.
+    ///   - app: the app whose devices are searched; nil: all apps of the person.
     func value(_ count: Int, of compared: Int, in app: String?, _ visit: Visit) async throws(CallRefused) -> PageValue {
         var sentences: [String] = []
         let recorded = "\(Int64(count).grouped) of the newest \(Int64(compared).grouped) recorded refusals"

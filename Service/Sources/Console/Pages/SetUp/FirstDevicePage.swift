@@ -7,7 +7,7 @@ internal import StrictJSON
 struct FirstDevicePage: ConsolePage {
     let path = "/apps/{app_id}/first-device"
     let needs: AdminRoute? = .showApp
-    /// Seconds between the script's refreshes.
+    /// How often the page's script refreshes the page, in seconds.
     private static let interval = 5
     private static let maximumShown = 5
     private static let days: Int64 = 7
@@ -37,7 +37,7 @@ struct FirstDevicePage: ConsolePage {
         list.elements.compactMap(\.string).joined(separator: ", ")
     }
 
-    /// The newest devices of a status.
+    /// The newest devices of the app that have this status.
     private static func devices(
         _ status: DeviceStatus, of app: String, _ visit: Visit
     ) async throws(CallRefused) -> [PageValue] {

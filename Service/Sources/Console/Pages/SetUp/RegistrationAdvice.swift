@@ -3,7 +3,7 @@ internal import AuthContract
 /// The checks to make after a registration was refused with a code.
 enum RegistrationAdvice {
     /// - Parameters:
-    ///   - code: a code of the history.
+    ///   - code: the code of the answer, as the app's history counts it.
     ///   - platform: `ios`, `android`, or another text.
     static func sentence(_ code: String, on platform: String) -> String {
         switch ErrorCode(rawValue: code) {

@@ -43,8 +43,8 @@ struct SetUpAnswers: Sendable {
 
     // MARK: The record
 
-    /// Why a step cannot be completed; nil: it can. The admin API's own parser judges the record, with the answers up to this
-    /// step.
+    /// Why a step cannot be completed; nil if it can be completed. The admin API's own parser judges the record, with the
+    /// answers up to this step.
     func problem(in step: SetUpStep) -> Problem? {
         for field in step.fields where !isVisible(field) {
             return Problem(
@@ -74,7 +74,7 @@ struct SetUpAnswers: Sendable {
         let names: [String]
     }
 
-    /// The record of all answers, with defaults for the rest.
+    /// The app record that the answers of all steps make. Members without an answer have defaults.
     var record: JSONObject { record(upTo: .review) }
 
     /// The record with a placeholder for each secret, for pages and commands.

@@ -33,8 +33,8 @@ enum SignIn {
         }
     }
 
-    /// Redirects a person to the sign-in page, which leads back to the requested page. For a form, the sign-in page says that
-    /// nothing was changed.
+    /// Redirects a person to the sign-in page, which leads back to the requested page. If the request submitted a form,
+    /// the sign-in page says that nothing was changed.
     static func redirect(from request: PageRequest) -> PageAnswer {
         let isForm = request.method == "POST" && request.path != PageRequest.base + signOutPath
         let isPage =
@@ -51,10 +51,10 @@ enum SignIn {
             ])
     }
 
-    /// The field that says that a form was sent after its session had ended.
+    /// The query parameter and form field of the sign-in page which says that a form was sent after its session had ended.
     private static let lostForm = "ended"
 
-    /// The path after the sign-in: the wanted path if it is one of the console, else the first page.
+    /// The path to open after the sign-in: the wanted path if it belongs to the console, otherwise the console's first page.
     static func next(_ wanted: String?) -> String {
         guard let wanted, wanted.utf8.count <= 2048, wanted.hasPrefix(PageRequest.base + "/"),
             wanted.utf8.allSatisfy({ 0x21...0x7E ~= $0 && $0 != UInt8(ascii: "\\") }), !wanted.contains("//")

@@ -68,7 +68,8 @@ extension ConformanceCase {
         },
     ]
 
-    /// A path with its first character escaped, without the percent sign; an escaped slash if the path is empty.
+    /// A path whose first character is percent-encoded, without the percent sign, which the caller adds. An escaped slash
+    /// if the path is empty.
     private static func escape(_ path: Substring) -> String {
         guard let first = path.utf8.first else { return "2F" }
         return Hexadecimal.encode([first]) + path.dropFirst()

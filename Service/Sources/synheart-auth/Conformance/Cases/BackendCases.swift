@@ -3,8 +3,8 @@ import Crypto
 import StrictJSON
 
 extension ConformanceCase {
-    /// A route of a backend, behind a gateway or a library that asks `/verify`. The route echoes nothing, so only the status and
-    /// the header with a refusal's code show whether a request reached it.
+    /// Cases for a route of a backend, behind a gateway or a library that asks `/verify`. The route echoes nothing, so
+    /// only the status and the header with a refusal's code show whether a request reached it.
     static let backends: [ConformanceCase] = [
         .init("backend-reached", "Verification for other services", "a signed request reaches the backend") { stage in
             let route = try BackendRoute(stage)

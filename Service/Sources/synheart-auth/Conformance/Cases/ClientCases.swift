@@ -5,7 +5,7 @@ import StrictJSON
 import SynheartAuth
 
 extension ConformanceCase {
-    /// The life of an honest device.
+    /// The case of an honest device that uses the SDK, from registration to deregistration.
     static let clients: [ConformanceCase] = [
         .init("client", "Writing a client", "the SDK registers, signs, rotates and deregisters") { stage in
             let sdk = try stage.sdk()

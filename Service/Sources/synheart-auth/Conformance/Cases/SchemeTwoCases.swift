@@ -17,7 +17,8 @@ extension Stage {
 }
 
 extension ConformanceCase {
-    /// Requests under scheme 2: changed parts, wrong times, replays, signatures that depart from the profile, and the scheme floor.
+    /// Requests under scheme 2: changed parts, wrong times, replays, signatures outside the profile of RFC 9421, and
+    /// scheme 1 after scheme 2 (the scheme floor).
     static let schemeTwo: [ConformanceCase] = [
         .init("two-accepted", "Scheme 2", "a request under scheme 2 is accepted") { stage in
             let (phone, origin) = try await stage.schemeTwo()
@@ -104,7 +105,7 @@ extension ConformanceCase {
         .init("two-floor", "Scheme floor", "after scheme 2, a device's scheme 1 is UNSUPPORTED_SIG_VERSION") { stage in
             let (phone, _) = try await stage.schemeTwo()
             let answer = try await stage.send(try phone.signed(.status, at: stage.now))
-            // Without a public origin, the scheme floor does not apply to the service's own routes.
+            // Without a public origin, the service's own routes accept scheme 1 even from a device that has used scheme 2.
             guard !answer.isSuccess else { throw CaseEnd.skipped("scheme 1 stays: server.public_origin is not set") }
             try stage.require(
                 answer.code == ErrorCode.unsupportedSigVersion.rawValue, "came \(answer.text)")

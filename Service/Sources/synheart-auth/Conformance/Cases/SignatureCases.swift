@@ -175,7 +175,7 @@ extension RequestSignature {
     /// Whether the first bit of s is set. Then s is greater than half of the order.
     var isHigh: Bool { raw.count == 64 && raw[32] >= 0x80 }
 
-    /// `(r, n - s)`: a second signature of the same message, which needs no key.
+    /// `(r, n - s)`: a second valid signature of the same message, which anyone can compute without the key.
     var withOtherS: RequestSignature {
         get throws {
             var (other, borrow) = ([UInt8](), 0)

@@ -140,12 +140,12 @@ extension Arrival {
     /// The body as a JSON object; empty if it is not one.
     var json: JSONObject { (try? JSONValue(parsing: request.body))?.object ?? JSONObject() }
 
-    /// The headers of the signature; nil: unsigned or malformed.
+    /// The headers of the signature; nil if the request is unsigned or malformed.
     fileprivate var signature: SignatureHeaders? {
         try? SignatureHeaders(HeaderFields(request.headers.map { ($0.name, $0.value) }))
     }
 
-    /// The bytes that the signature must cover; nil: unsigned or malformed.
+    /// The bytes that the signature must cover; nil if the request is unsigned or malformed.
     private var message: [UInt8]? {
         switch signature {
         case .one(let headers):

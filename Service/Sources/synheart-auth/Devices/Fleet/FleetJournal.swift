@@ -11,7 +11,7 @@ struct FleetPlan: Sendable {
     /// The JSON members of each call. A time relative to now is replaced by a fixed time, so that a repeated call makes the
     /// same demand.
     var members: JSONObject
-    /// The conditions; nil: the devices are those of a file.
+    /// The conditions of `--where`. Nil if the run takes its devices from a file of ids.
     let conditions: [String]?
     var devices: [FleetDevice] = []
 
@@ -105,8 +105,8 @@ final class FleetJournal {
 
     private static func check(_ head: JSONObject, against plan: FleetPlan, _ path: String) throws(CommandFailure) {
         var (kept, own) = (head, plan.head)
-        // Earlier versions wrote the members of the calls into this line, as `with`. Do not compare them: their time differs in
-        // each run.
+        // Earlier versions wrote the members of the calls into the first line, as `with`. Do not compare them: the time in
+        // them differs in each run.
         (kept["with"], own["with"]) = (nil, nil)
         guard kept == own else { throw failure(path, "it is of another run: repeat its command, or name another file") }
     }

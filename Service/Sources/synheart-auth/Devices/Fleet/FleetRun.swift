@@ -158,7 +158,7 @@ extension FleetResult {
 }
 
 extension FleetDevice {
-    /// A device as the admin API shows it; nil: it has no id.
+    /// Reads a device from the admin API's JSON. Returns nil if the JSON has no device id.
     init?(_ json: JSONObject) {
         guard let id = json["device_id"]?.string else { return nil }
         self.init(id: id, version: json["version"]?.integer)

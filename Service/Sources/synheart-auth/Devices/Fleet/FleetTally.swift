@@ -23,7 +23,8 @@ struct FleetResult: Sendable {
     var code: String?
     var message: String?
 
-    /// A result of the admin API.
+    /// Reads the result for one device from an answer of the admin API. Returns nil if the JSON has no device id, or if
+    /// its outcome is unknown.
     init?(_ json: JSONObject) {
         guard let id = json["device_id"]?.string, let outcome = json["outcome"]?.string.flatMap(Outcome.init(rawValue:))
         else { return nil }
@@ -42,12 +43,12 @@ struct FleetResult: Sendable {
     }
 }
 
-/// The counts of a run.
+/// The numbers of devices in a run by outcome, some changed devices, and the first refusals.
 struct FleetTally: Sendable {
     private static let maximumExamples = 10
     private static let maximumRefusals = 100
 
-    /// The number of devices done by an earlier run with the same file.
+    /// The number of devices that were done by an earlier run with the same `--resume` file.
     var doneBefore = 0
     private var counts: [FleetResult.Outcome: Int] = [:]
     private var examples: [String] = []

@@ -137,7 +137,7 @@ public final class KeystoreDaemon {
     /** Makes every call fail with this code. Code 0 ends the failures. */
     public void failEverything(int code) { for (Call call : Call.values()) failAlways(call, code); }
 
-    /** Ends all failures and waits that a test set. */
+    /** Removes every failure and every wait that a test has set for calls. */
     public synchronized void works() {
         next.clear();
         always.clear();
@@ -150,8 +150,9 @@ public final class KeystoreDaemon {
     }
 
     /**
-     * Sets how long calls take from now on, for measurements. Every call takes the time of binder: at least half of the mean, and rarely
-     * several times the mean. Creating a key and operations with it also take the time of the key's hardware.
+     * Sets how long calls take from now on, for measurements. Every call takes the time of binder, Android's interprocess
+     * communication: at least half of the mean, and rarely several times the mean. Creating a key and operations with it
+     * also take the time of the key's hardware.
      *
      * @param binder the mean time of binder, in milliseconds
      * @param tee the time of the TEE, in milliseconds

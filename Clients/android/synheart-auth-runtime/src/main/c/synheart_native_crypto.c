@@ -95,7 +95,8 @@ jint JNI_OnLoad(JavaVM *vm, void *reserved) {
     return JNI_VERSION_1_6;
 }
 
-/* False if the library was not loaded by System.loadLibrary, or the JVM has no room for another thread or frame. */
+/* Attaches the thread if necessary, and starts a call into the JVM. Returns false if the library was not loaded by
+ * System.loadLibrary, or if the JVM has no room for another thread or frame. */
 static int enter(struct visit *visit) {
     memset(visit, 0, sizeof *visit);
     visit->vm = __atomic_load_n(&virtual_machine, __ATOMIC_ACQUIRE);
@@ -148,7 +149,7 @@ static int is_fine(JNIEnv *env) {
     return 0;
 }
 
-/* Makes the arguments. False for lack of memory. */
+/* Copies the arguments into Java byte arrays. Returns false if memory runs out. */
 static int prepare(JNIEnv *env, const struct octets *arguments, int count, jvalue *values) {
     for (int i = 0; i < count; i++) {
         jsize length = (jsize)arguments[i].length;
@@ -163,7 +164,8 @@ static int prepare(JNIEnv *env, const struct octets *arguments, int count, jvalu
     return 1;
 }
 
-/* A malloc'd text; NULL for null, for a text beyond 1 MiB or with a zero byte, and for lack of memory. */
+/* Copies a Java byte array into a malloc'd text. Returns NULL for null, for a text beyond 1 MiB or with a zero
+ * byte, and if memory runs out. */
 static char *text_of(JNIEnv *env, jbyteArray array) {
     if (!array) return NULL;
     jsize length = (*env)->GetArrayLength(env, array);
@@ -205,7 +207,7 @@ static int32_t number_from(enum function function, const struct octets *argument
     return number;
 }
 
-/* False for NULL, and beyond 64 KiB. */
+/* Describes a text argument in `octets`. Returns false for NULL, and for a text beyond 64 KiB. */
 static int is_text(const char *text, struct octets *octets) {
     if (!text) return 0;
     octets->bytes = text;
@@ -213,7 +215,8 @@ static int is_text(const char *text, struct octets *octets) {
     return octets->length <= MAXIMUM_TEXT;
 }
 
-/* False for NULL with a length, and for a length below 0 or beyond 16 MiB. */
+/* Describes a data argument in `octets`. Returns false for NULL with a length, and for a length below 0 or beyond
+ * 16 MiB. */
 static int is_data(const uint8_t *data, intptr_t length, struct octets *octets) {
     if (length < 0 || length > MAXIMUM_MESSAGE || (!data && length > 0)) return 0;
     octets->bytes = data;

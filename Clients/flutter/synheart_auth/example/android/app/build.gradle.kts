@@ -25,8 +25,8 @@ android {
 
     buildTypes {
         release {
-            // The debug keys let `flutter run --release` work. Play Integrity and key attestation name the signing certificate:
-            // your own app needs its own.
+            // The debug keys let `flutter run --release` work. Play Integrity and key attestation name the certificate that signed
+            // the app. So your own app needs its own signing key.
             signingConfig = signingConfigs.getByName("debug")
         }
     }

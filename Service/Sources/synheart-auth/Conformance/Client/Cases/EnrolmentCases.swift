@@ -110,7 +110,7 @@ extension ClientCase {
         },
     ]
 
-    /// A registration refusal after which the client must start again.
+    /// A case in which the service refuses a registration, and the client must start again.
     private static func startsAgain(_ id: String, _ code: ErrorCode) -> ClientCase {
         .init(
             id, "Errors", "after \(code.rawValue) the client starts again with a new challenge", [.register],

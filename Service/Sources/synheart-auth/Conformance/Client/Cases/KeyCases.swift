@@ -41,7 +41,7 @@ extension ClientCase {
             "demanded-compromise", "X-Synheart-Rotate after a compromise makes the client rotate for that", .compromise),
     ]
 
-    /// A rotation during which the client is killed.
+    /// A case in which the client is killed during a rotation.
     private static func repaired(_ id: String, _ sentence: String, _ afterService: Bool) -> ClientCase {
         .init(
             id, "Answers that are lost", sentence, [.register, .rotate], [.register, .maintain, .get],
@@ -56,7 +56,7 @@ extension ClientCase {
         }
     }
 
-    /// A rotation that the service demands within an hour.
+    /// A case in which the service demands a rotation within an hour.
     private static func demanded(_ id: String, _ sentence: String, _ reason: RotationReason?) -> ClientCase {
         let demand = Fault.changed { answer in
             let by = Int64(Date().timeIntervalSince1970) + 3600

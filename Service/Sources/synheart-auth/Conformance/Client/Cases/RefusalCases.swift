@@ -61,7 +61,7 @@ extension ClientCase {
         },
     ]
 
-    /// A refusal that the client must report without registering by itself, because the app decides about the
+    /// A case with a refusal that the client must report without registering by itself, because the app decides about the
     /// recovery.
     ///
     /// - Parameter goesOn: whether the next two steps, `register` and `get`, must succeed with the existing registration.

@@ -66,7 +66,7 @@ extension ClientCase {
 
     private static let text = "{\"b\" : 1,\r\n\t\"a\":\"\u{FC}\\u00e9\" }\n"
 
-    /// A request that the client must not repeat, because it may have had an effect.
+    /// A case with a request that the client must not repeat, because it may have had an effect.
     private static func notRepeated(
         _ id: String, _ sentence: String, _ name: RequestName, _ step: ClientStep, _ fault: Fault
     ) -> ClientCase {

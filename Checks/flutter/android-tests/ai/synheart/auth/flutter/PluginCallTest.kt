@@ -12,7 +12,7 @@ import org.junit.Assert.assertFalse
 import org.junit.Assert.assertTrue
 import org.junit.Test
 
-/** Errors, cancellation and events of the Android half. */
+/** Tests errors, cancellation and events of the plugin's Android half. */
 class PluginCallTest {
     private val client = FakeClient()
     private val engine = TestEngine(client)
@@ -135,7 +135,7 @@ class PluginCallTest {
         assertFalse(second.isDone)
         client.gate?.complete(Unit)
         assertTrue(second.get(20, TimeUnit.SECONDS) is Answer.Success)
-        // The id is free again.
+        // The first call has ended, so a new call may use its id.
         assertTrue(engine.call("registerDevice", registering + ("call" to 1L)) is Answer.Success)
     }
 

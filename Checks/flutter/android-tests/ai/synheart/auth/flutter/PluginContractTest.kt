@@ -9,7 +9,7 @@ import org.junit.Assert.assertEquals
 import org.junit.Assert.assertTrue
 import org.junit.Test
 
-/** Compares the Android half with `contract/channel.json`, message by message, through the codec. */
+/** Compares the plugin's Android half with `contract/channel.json`, message by message, through the codec. */
 class PluginContractTest {
     private val client = FakeClient()
     private val engine = TestEngine(client)
@@ -107,7 +107,7 @@ class PluginContractTest {
         assertEquals(Answer.NotImplemented, engine.call("unknown", null, Contract.STATES))
     }
 
-    /** A value of the shape. */
+    /** A value that fits the shape, the description of its type. */
     private fun valid(shape: Shape): Any? = if (shape.nullable) null else when (shape) {
         is Shape.Text -> "x"
         is Shape.Bytes -> byteArrayOf(1)

@@ -20,7 +20,7 @@ indirect enum Shape: Sendable {
     case number
     /// True or false.
     case flag
-    /// One of some texts.
+    /// One of these texts.
     case choice([String])
     /// A list of at most `max` values of one shape.
     case items(Shape, max: Int)

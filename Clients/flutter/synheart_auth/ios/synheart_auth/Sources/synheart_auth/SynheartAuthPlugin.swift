@@ -102,7 +102,7 @@ public final class SynheartAuthPlugin: NSObject, @preconcurrency FlutterPlugin, 
             guard let shape = method.result else { return nil }
             do throws(MalformedMessage) { try shape.check(value, name) } catch {
                 // Only the result of `send` is another server's answer, which may have any size. The plugin itself makes all other
-                // results, so a misfit of one is a bug in the plugin.
+                // results. So if another result does not fit the channel, the plugin has a bug.
                 guard name == "send" else {
                     return FlutterError(code: Contract.malformed, message: error.message, details: nil)
                 }

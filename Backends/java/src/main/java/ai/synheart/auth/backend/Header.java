@@ -17,7 +17,10 @@ public record Header(String name, String value) {
         return List.of("x-app-id", "x-device-id", "content-digest", "signature-input", "signature").contains(lower);
     }
 
-    /** Whether a header would claim an identity. Some frameworks change characters such as {@code _} and a dot to {@code -}. */
+    /**
+     * Whether a handler could take the header for a verified identity. Every character except letters and digits counts
+     * as {@code -}, because some frameworks change characters such as {@code _} and a dot to {@code -}.
+     */
     static boolean isReserved(String name) {
         String lower = name.toLowerCase(Locale.ROOT).replaceAll("[^a-z0-9]", "-");
         return lower.startsWith("x-synheart-verified-") || lower.equals("x-synheart-identity");

@@ -33,6 +33,8 @@ public final class TokenVerifier {
     }
 
     /**
+     * Starts the configuration of a verifier for the tokens of one issuer.
+     *
      * @param issuer the expected {@code iss}: the service's public origin
      * @param audience the audience of this backend. It must match exactly
      */

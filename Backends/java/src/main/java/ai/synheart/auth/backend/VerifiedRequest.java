@@ -53,8 +53,8 @@ final class VerifiedRequest extends UnclaimedRequest {
     /** Without this override, an asynchronous dispatch would get the original request, whose body was already read. */
     @Override
     public AsyncContext startAsync() {
-        // Without this filter, the server would pass its own response. Pass the same one, because the filters of the
-        // asynchronous dispatch wrap it again.
+        // Without this filter, the server would start with its own response, which nothing wraps. Start with that one, because
+        // the filters of the asynchronous dispatch wrap it again.
         ServletResponse original = answer;
         while (original instanceof ServletResponseWrapper wrapper) original = wrapper.getResponse();
         return startAsync(this, original);

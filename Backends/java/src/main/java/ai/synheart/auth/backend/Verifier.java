@@ -68,6 +68,8 @@ public final class Verifier {
     }
 
     /**
+     * Starts the configuration of a verifier that asks one service.
+     *
      * @param service the service's origin, such as {@code https://auth.example.com}
      * @param credential the service credential of this backend. It is never logged
      */
@@ -234,7 +236,7 @@ public final class Verifier {
         for (Header header : request.headers()) if (header.isAskedAbout()) told.add(List.of(header.name(), header.value()));
         question.put("headers", told);
         question.put("verification_id", name);
-        // Scheme 2 signs the digest of the body: the service needs no more.
+        // Signature scheme 2 signs the digest of the body, so the service does not need the body itself.
         boolean isTwo = !Header.values(request.headers(), "Signature-Input").isEmpty()
             && Header.values(request.headers(), "X-Synheart-Sig-Version").isEmpty();
         byte[] bytes = isTwo ? sha256(request.body()) : request.body();

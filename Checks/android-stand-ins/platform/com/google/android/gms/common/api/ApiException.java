@@ -1,6 +1,6 @@
 package com.google.android.gms.common.api;
 
-/** Google's own class is constructed from a {@code Status}. */
+/** A failed call to Google Play services. Google's own constructor takes a {@code Status}, this one only its code. */
 public class ApiException extends Exception {
     private final int statusCode;
 

@@ -2,7 +2,7 @@ package com.google.android.play.core.integrity;
 
 import com.google.android.gms.tasks.Task;
 
-/** Makes classic requests. */
+/** Requests Play Integrity tokens by classic requests, which need no preparation. */
 public interface IntegrityManager {
     Task<IntegrityTokenResponse> requestIntegrityToken(IntegrityTokenRequest request);
 }

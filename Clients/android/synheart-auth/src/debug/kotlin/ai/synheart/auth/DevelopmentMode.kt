@@ -2,7 +2,7 @@ package ai.synheart.auth
 
 /**
  * Development mode, for emulators and CI. Release builds do not contain it: there is no run-time switch. The service accepts it
- * only for apps of its development or staging channels that allow it.
+ * only for an app on channel `dev` or `staging` whose record allows it (`development_integrity_allowed`).
  */
 public object DevelopmentAttestation : AttestationProvider {
     /** The fixed proof. The service also demands a key proof. */

@@ -9,12 +9,13 @@ import kotlin.time.Duration
 import kotlinx.coroutines.delay
 
 /**
- * The settings and parts of a client. `ai.synheart.auth.android.AndroidConfiguration` makes one with Android's parts.
+ * The settings of a client, and the platform functions that it uses. `ai.synheart.auth.android.AndroidConfiguration`
+ * makes a configuration with Android's functions.
  *
  * @param baseUrl the URL of the auth service: https, or http to this machine
- * @param origins the origins besides the auth service for which `send` and `sign` sign: https, or this machine
- * @param aliases earlier origins of the auth service, if it moved to another host. Records of these origins remain valid. The
- *   client sends nothing to them
+ * @param origins the origins besides the auth service for which `send` and `sign` sign: https, or http to this machine
+ * @param aliases earlier origins of the auth service, if it moved to another host. Identity records that name one of
+ *   them remain valid. The client sends nothing to them
  * @throws SynheartAuthException.NotConfigured for a malformed URL, for plain http to a host that is not loopback, and for a
  *   `deviceLocalId` that is not a UUID
  */
@@ -40,7 +41,10 @@ public class Configuration(
     aliases: Set<String> = emptySet(),
     /** A UUID for correlation that registration sends. The service never trusts it. */
     public val deviceLocalId: String? = null,
-    /** Whether the client does the work of [DeviceAuth.maintain] in the background. After `KEY_EXPIRED` it always rotates. */
+    /**
+     * Whether the client does the work of [DeviceAuth.maintain] in the background. After `KEY_EXPIRED` the client rotates
+     * even if this is false.
+     */
     public val rotatesAutomatically: Boolean = true,
     /**
      * The signature scheme of the app's requests. A device that has once signed under scheme 2 keeps it, because the service then
@@ -55,7 +59,7 @@ public class Configuration(
     /** The service's scheme, host and port, such as `https://auth.example.com`. */
     public val baseUrl: String get() = origin.text
 
-    // All identities of a configuration share these: a key store or a storage that hangs for one identity hangs for all.
+    // All identities of a configuration share these objects: a key store or a storage that hangs for one identity hangs for all.
     internal val keyCalls = BlockingCalls(sleeper)
     internal val storageCalls = BlockingCalls(sleeper)
     internal val launch = Launch(clock)

@@ -11,7 +11,7 @@ import kotlinx.coroutines.flow.StateFlow
  * `CancellationException` once its caller is cancelled.
  */
 public interface DeviceAuth {
-    /** Whether the record says that the device is registered, and its key is not known to be lost. No network. */
+    /** Whether this device is registered: the stored record says so, and the key is not known to be lost. No network. */
     public suspend fun isRegistered(appId: String): Boolean
 
     /**
@@ -22,7 +22,7 @@ public interface DeviceAuth {
      */
     public suspend fun registerDevice(appId: String, joins: Boolean = true): Registration
 
-    /** The id that the service issued, also of a pending device; null if there is none. */
+    /** The id that the service issued, even if the device is still pending. Null if the service has issued none. */
     public suspend fun getDeviceId(appId: String): String?
 
     /** The state of the identity. */
@@ -55,9 +55,9 @@ public interface DeviceAuth {
      * @param url the whole URL as sent
      * @param body the body as sent
      * @param scheme null, or the scheme that the device signs with: the higher of `Configuration.scheme` and the highest scheme
-     *   that it has used
-     * @throws SynheartAuthException.SigningFailed for another scheme, and unless the URL's origin is the auth service's or one of
-     *   `Configuration.origins`
+     *   that the device has used
+     * @throws SynheartAuthException.SigningFailed if [scheme] is another scheme than the device's, and if the URL's origin
+     *   is neither the auth service's nor one of `Configuration.origins`
      */
     public suspend fun sign(
         appId: String, method: String, url: String, body: ByteArray = ByteArray(0), scheme: SignatureScheme? = null,
@@ -69,20 +69,22 @@ public interface DeviceAuth {
      * @param method the HTTP method as sent
      * @param url the whole URL as sent
      * @param streamedBody the body as sent
-     * @throws SynheartAuthException.SigningFailed if the body cannot be read, if the device signs under scheme 1, and for another origin
+     * @throws SynheartAuthException.SigningFailed if the body cannot be read, if the device signs under scheme 1, and if the
+     *   URL's origin is neither the auth service's nor one of `Configuration.origins`
      */
     public suspend fun sign(appId: String, method: String, url: String, streamedBody: StreamedBody): Map<String, String>
 
     /**
-     * Signs a request, sends it, and returns the answer, whatever its status. It throws the refusals below if it cannot recover.
+     * Signs a request, sends it, and returns the answer, whatever its status. If the client cannot recover from one of the
+     * refusals below, `send` throws it.
      *
      * Recovers once from each of `CLOCK_SKEW` (learns the clock), `NONCE_REPLAY` (signs again), `KEY_EXPIRED` (rotates),
      * `KEY_INVALIDATED` (registers), and a rotation whose answer was lost. `DEVICE_REVOKED` is thrown with recovery `RESET`:
      * registering automatically would undo a revocation.
      *
-     * One `send` takes effect once. `NONCE_REPLAY` means that a copy was accepted: a request that is not safe or idempotent by
-     * its method, and carries no `Idempotency-Key`, is not signed again. An error's `mayHaveHappened` says whether the request
-     * may have taken effect.
+     * One `send` takes effect at most once. `NONCE_REPLAY` means that another copy of the request was accepted. So the
+     * client signs again only if the method is safe or idempotent, or the request carries an `Idempotency-Key`. An error's
+     * `mayHaveHappened` says whether the request may have taken effect.
      *
      * A streamed body is read once for its digest, and again for each copy that is sent. If the bytes differ then, the copy ends
      * before its last byte, and the call throws `SIGNING_FAILED`.
@@ -90,9 +92,10 @@ public interface DeviceAuth {
      * @param request a request to the auth service or to one of `Configuration.origins`. Redirects are not followed. Its deadline
      *   bounds the whole call. The headers must not include those that the transport writes or those of the signature
      * @param scheme null, or the scheme that the device signs with
-     * @param transport what sends the request; null: the configuration's. It is called again for each recovery
-     * @throws SynheartAuthException.SigningFailed for another origin or a forbidden header, and for a streamed body under scheme 1, one
-     *   that cannot be read, or one that changes
+     * @param transport the transport that sends the request; null for the configuration's. It is called again for each
+     *   recovery
+     * @throws SynheartAuthException.SigningFailed for a URL of any other origin, for a forbidden header, and for a streamed
+     *   body under scheme 1, one that cannot be read, or one that changes
      * @throws SynheartAuthException.NetworkError if no answer came by the deadline
      * @throws SynheartAuthException.AnswerTooLarge if the answer is larger than the request allows; the request may have succeeded
      */
@@ -107,7 +110,7 @@ public interface DeviceAuth {
      */
     public suspend fun deviceToken(appId: String, audience: String? = null): DeviceToken
 
-    /** The service's view of this device, which may also be pending. */
+    /** Asks the service for its view of this device. The device may also be pending. */
     public suspend fun status(appId: String): DeviceStatus
 
     /**
@@ -134,7 +137,8 @@ public interface DeviceAuth {
      *
      * @param serverTimestamp unix seconds, as received
      * @param appId the app; null for every app used so far
-     * @throws SynheartAuthException.ClockSkew if the clock is more than 24 hours off. The client then learns nothing
+     * @throws SynheartAuthException.ClockSkew if the device's clock differs from it by more than 24 hours. The client then
+     *   learns nothing
      */
     public suspend fun correctClockSkew(serverTimestamp: Double, appId: String? = null)
 

@@ -5,10 +5,10 @@ import kotlin.time.Duration
 
 /** The client's own reaction to a failure. It is tried once, unless noted otherwise. If it fails, the client reports the error. */
 internal enum class Remedy {
-    /** Report the error. */
+    /** Report the error. Only `send` does not throw it: it returns the refusal as the answer. */
     NONE,
 
-    /** Report the error, also from `send`. With [NONE], `send` does not throw: it returns the refusal as the answer. */
+    /** Report the error, also from `send`. */
     REPORT,
 
     /** Repeat the operation, with the back-off of its [RetryPolicy]. */
@@ -50,7 +50,7 @@ internal enum class Remedy {
     /** Finish the unsettled rotation, if there is one. Sign again if the key has been replaced. Otherwise do the same as for [CONFIRM]. */
     FINISH_ROTATION,
 
-    /** Confirm the verdict by a status request, if it came from another origin than the auth service. */
+    /** Confirm the refusal with a status request to the auth service, unless the auth service itself sent the refusal. */
     CONFIRM,
 }
 
@@ -172,7 +172,7 @@ internal enum class Situation(val code: Code, val remedy: Remedy, val recovery: 
     /** The clock is off by more than the client may learn. */
     CLOCK_TOO_FAR_OFF(OwnCode.CLOCK_SKEW, Remedy.NONE, Recovery.CORRECT_CLOCK),
 
-    /** The service accepts no key of this device: it names another one, or refuses all that are left. */
+    /** The service accepts no key of this device: it names a key that the device does not have, or refuses every key that is left. */
     NO_KEY_ACCEPTED(OwnCode.ROTATION_FAILED, Remedy.NONE, Recovery.RESET),
 
     /** The service refuses the rotation because the key is too old. */
@@ -206,12 +206,12 @@ internal data class Failure(
 
 internal val SynheartAuthException.remedy: Remedy get() = failure.remedy
 
-/** An exception with a code. The code has its remedy and recovery. */
+/** Makes an exception with a code, and with the remedy and the recovery that belong to the code. */
 internal fun failure(
     code: Code, message: String, cause: Throwable? = null, retryAfter: Duration? = null, serverTime: Long? = null,
 ): SynheartAuthException = exception(Failure(code, code.remedy, code.recovery, message, cause, retryAfter, serverTime))
 
-/** An exception of a situation. The situation has its code, remedy and recovery. */
+/** Makes an exception for a situation, with the code, the remedy and the recovery that belong to the situation. */
 internal fun failure(
     situation: Situation, message: String, cause: Throwable? = null, retryAfter: Duration? = null, serverTime: Long? = null,
 ): SynheartAuthException =
@@ -229,7 +229,7 @@ internal fun SynheartAuthException.afterRequest(mayHaveHappened: Boolean): Synhe
     else -> exception(failure.copy(mayHaveHappened = mayHaveHappened)).also { it.stackTrace = stackTrace }
 }
 
-/** Makes the exception of the code's class. Facades in other languages rely on this mapping of codes to classes. */
+/** Makes an exception of the class that belongs to the code. Facades in other languages rely on this mapping of codes to classes. */
 private fun exception(failure: Failure): SynheartAuthException = when (failure.code) {
     is ServiceCode -> ServerError(failure)
     OwnCode.NETWORK_ERROR -> NetworkError(failure)

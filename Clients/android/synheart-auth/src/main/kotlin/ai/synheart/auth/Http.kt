@@ -16,7 +16,8 @@ import kotlin.time.Duration.Companion.seconds
  */
 public fun interface StreamedBody {
     /**
-     * Writes the whole body: the same bytes at each call. It runs on a background thread that may block, and must not close [output].
+     * Writes the whole body: the same bytes at each call. The client calls this function on a background thread, so it may
+     * block. It must not close [output].
      *
      * @throws IOException if the body cannot be read. Do not catch exceptions of [output]
      */

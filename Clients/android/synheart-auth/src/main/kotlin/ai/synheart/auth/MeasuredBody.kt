@@ -18,7 +18,7 @@ internal class MeasuredBody private constructor(
     /** SHA-256. */
     val digest: ByteArray,
 ) : StreamedBody {
-    /** The error of the latest copy if the body could not be read again, or was not the signed one; else null. */
+    /** The error of the latest [writeTo], if the source could not be read again or did not give the signed body; else null. */
     @Volatile
     var failure: IOException? = null
         private set
@@ -36,7 +36,7 @@ internal class MeasuredBody private constructor(
 
     private fun failed(message: String, cause: Exception? = null) = IOException(message, cause).also { failure = it }
 
-    /** Passes on the source's bytes except the last one. */
+    /** Passes on the source's bytes except the last one, which `finish` sends once the digest is right. */
     private inner class Copy(private val output: OutputStream) : OutputStream() {
         private val hash = MessageDigest.getInstance("SHA-256")
         private var count = 0L

@@ -27,7 +27,7 @@ public interface DeviceKeyStore {
     /**
      * The public half of a key; null if the store does not find it. One such answer does not prove that the key is lost.
      *
-     * @throws DeviceKeyStoreException if the store does not give it
+     * @throws DeviceKeyStoreException if the store fails, for example because it is locked
      */
     public fun load(alias: String): ByteArray?
 
@@ -204,7 +204,7 @@ public class StorageException(
 ) : Exception(message, cause) {
     /** The meaning of a failure for the identity. */
     public enum class Code {
-        /** The record cannot be read or written now: the device is locked, or an I/O error. It may be intact. */
+        /** The record cannot be read or written now, because the device is locked or an I/O error occurred. The record may be intact. */
         UNAVAILABLE,
 
         /** The record is there, and can never be read again. */

@@ -14,7 +14,7 @@ internal enum class RetryPolicy(val base: Duration, val jitter: Duration, val ma
     /** Rotation: three attempts now, more at the next launch. */
     ROTATION(60.seconds, Duration.ZERO, 1.hours, 3),
 
-    /** Google Play cannot answer now: 5, 10 and 20 s, as Google asks. */
+    /** The requests to Google Play while it cannot answer: retries after 5, 10 and 20 s, as Google advises. */
     PROVIDER(5.seconds, Duration.ZERO, 20.seconds, 4),
 
     /** Reading a record that is unavailable. */

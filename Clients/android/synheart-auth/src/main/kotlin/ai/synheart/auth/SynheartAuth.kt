@@ -43,8 +43,8 @@ import kotlinx.coroutines.withContext
  * ```
  *
  * Every function can be called on any thread, the main thread included. It throws [SynheartAuthException], and
- * `CancellationException` once its caller is cancelled. A registration, rotation or reset then continues: others may have joined
- * it.
+ * `CancellationException` once its caller is cancelled. A registration, rotation or reset continues after its caller is
+ * cancelled, because other callers may have joined it.
  */
 public class SynheartAuth(private var configuration: Configuration? = null) : DeviceAuth, Closeable {
     private val scope = CoroutineScope(SupervisorJob() + WORK)
@@ -174,7 +174,9 @@ public class SynheartAuth(private var configuration: Configuration? = null) : De
 
     override suspend fun maintain(appId: String): Unit = background(appId) { it.maintain() }
 
-    /** Ends running operations at their next step; their callers get `NETWORK_ERROR`. A later process finishes what they began. */
+    /**
+     * Ends running operations at their next step; their callers get `NETWORK_ERROR`. A later process finishes the interrupted operations.
+     */
     override fun close() {
         scope.cancel()
     }

@@ -74,7 +74,7 @@ public sealed class SynheartAuthException(internal val failure: Failure) : Excep
     /** The Android Keystore failed. */
     public class KeystoreError internal constructor(failure: Failure) : SynheartAuthException(failure)
 
-    /** The Secure Enclave failed. Android has none: only [fromCode] makes it. */
+    /** The Secure Enclave failed. Android has no Secure Enclave, so only [fromCode] makes this exception. */
     public class SecureEnclaveError internal constructor(failure: Failure) : SynheartAuthException(failure)
 
     /** The request could not be signed. */
@@ -113,12 +113,12 @@ public sealed class SynheartAuthException(internal val failure: Failure) : Excep
     /** The answer is larger than the request allows. The request may have succeeded. */
     public class AnswerTooLarge internal constructor(failure: Failure) : SynheartAuthException(failure)
 
-    /** The state does not allow this: an error in the program. */
+    /** The identity's state does not allow the operation. This is a bug in the program. */
     public class InvalidStateTransition internal constructor(
         failure: Failure,
-        /** The state before; null if the error came through a platform channel. */
+        /** The state before the operation; null if the error came through a platform channel. */
         public val from: IdentityState? = null,
-        /** The state that could not be reached; null if [from] is null. */
+        /** The state that the operation could not reach; null if [from] is null. */
         public val to: IdentityState? = null,
     ) : SynheartAuthException(failure)
 

@@ -22,7 +22,7 @@ import kotlinx.coroutines.withTimeoutOrNull
  *
  * A request is sent once. The platform repeats a request by itself if a connection fails or a server asks for a
  * password, unless the body is streamed. So every request except GET, HEAD and TRACE is streamed, even without a
- * body. (With streaming, a JVM loses the body of a 401. Android does not. The client reads the code from the
+ * body. (With streaming, a JVM loses the body of a 401. Android does not. The client reads the error's code from the
  * headers.) A repeated GET is safe.
  *
  * Android's HTTP stack escapes some characters of a URL itself, but a signature covers the URL as it is sent. So the
@@ -72,8 +72,7 @@ public class UrlConnectionTransport internal constructor(
             } catch (error: TransportException) {
                 Result.failure(error)
             } catch (error: Exception) {
-                // IOException, and other exceptions of the platform's HTTP stack, such as for a missing permission or
-                // a bug.
+                // Not only an IOException: the platform's HTTP stack also throws other exceptions, for example for a missing permission.
                 val message = "no answer (${error.javaClass.simpleName})"
                 Result.failure(TransportException(message, mayHaveArrived = exchange.mayHaveLeft, cause = error))
             } catch (error: Throwable) {
@@ -123,7 +122,8 @@ public class UrlConnectionTransport internal constructor(
             connection.readTimeout = timeout
             connection.instanceFollowRedirects = false
             connection.useCaches = false
-            // Otherwise Android requests gzip and decodes the body itself. `maximumAnswer` limits the bytes on the wire.
+            // Without this header, Android requests gzip and decodes the body itself. Then `maximumAnswer` would not limit the bytes
+            // that the server sends.
             connection.setRequestProperty("Accept-Encoding", "identity")
             for ((name, value) in request.headers) connection.addRequestProperty(name, value)
             if (request.method in WITHOUT_BODY) return

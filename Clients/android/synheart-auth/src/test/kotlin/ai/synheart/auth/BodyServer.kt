@@ -26,7 +26,7 @@ internal class BodyServer : Closeable {
     val url = "http://127.0.0.1:${listener.localPort}"
     val executed = CopyOnWriteArrayList<Received>()
 
-    /** Requests that began to arrive. */
+    /** The number of requests that began to arrive. */
     val heads = AtomicInteger()
 
     /** Codes for the next complete requests, which are refused before they are executed. */

@@ -39,8 +39,8 @@ class DeathTest {
         val outside = Outside(dyingAt = point)
         try {
             val client = phone.client(outside)
-            // The earlier process may have recorded that the key seems lost. Reading the state shows this process the record. From 2 s
-            // later on, a second such answer of the key store means that the key is lost.
+            // The earlier process may have recorded a suspicion that the key is lost. Reading the state shows this process the
+            // suspicion. From 2 s later on, another suspicious answer of the key store means that the key is lost.
             client.state(appId)
             phone.clock.elapsedOffset += 2_000
             phone.isFull = case.isFull
@@ -76,8 +76,8 @@ class DeathTest {
         client.send(appId, HttpRequest("GET", "${phone.service.publicUrl}/auth/v1/device/status")).status
 
     /**
-     * A pending key that is to be attested cannot be replaced while a copy of its rotation may arrive: for 15 minutes. Signing
-     * continues meanwhile.
+     * Finishes a rotation that the death interrupted. If its new key must be attested again, the client cannot replace that
+     * key while a copy of the rotation request may arrive: for 15 minutes. Signing continues meanwhile.
      */
     private suspend fun finishRotation(phone: TestPhone, client: SynheartAuth, appId: String, what: String) {
         val wait = try {
@@ -119,7 +119,7 @@ class DeathTest {
 
     @Test
     fun `a reset on a full disk survives a death at each point`() = dieEverywhere(
-        // The record is removed before the service is told, so a death in between leaves the old row.
+        // On a full disk, a reset removes the record before it tells the service. A death in between leaves the device's old row there.
         Case(AndroidProof.PLAY_INTEGRITY, maximumRows = 2, isFull = true), 5, register, reset,
     )
 

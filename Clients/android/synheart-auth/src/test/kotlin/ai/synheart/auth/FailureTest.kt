@@ -17,7 +17,7 @@ import org.junit.Test
 
 /** Every row of the failure tables of the registration page and the errors page, against the real service. */
 class FailureTest {
-    // The registration page.
+    // The following tests check the failure table of the registration page.
 
     @Test
     fun `challenge 5xx or no network is a network error with back-off`() = World.run {
@@ -223,7 +223,7 @@ class FailureTest {
         expectWorking()
     }
 
-    // The errors page.
+    // The following tests check the failure table of the errors page.
 
     @Test
     fun `a lost key invalidates the identity, and the next registration starts afresh`() = World.run {

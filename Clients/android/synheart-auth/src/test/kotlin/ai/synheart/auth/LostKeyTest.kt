@@ -7,7 +7,7 @@ import org.junit.Assert.assertFalse
 import org.junit.Assert.assertNotEquals
 import org.junit.Test
 
-/** A key vanishes, or is found and cannot sign, as after a restore: the current one, and the new one of a rotation. */
+/** A key vanishes, or is found but cannot sign, as after a restore. It is the current key, or the new key of a rotation. */
 class LostKeyTest {
     private val losses: List<(KeystoreDaemon, String) -> Unit> = listOf(KeystoreDaemon::lose, KeystoreDaemon::corrupt)
 
@@ -44,7 +44,7 @@ class LostKeyTest {
         assertNotEquals(first.deviceId, second.deviceId)
     }
 
-    /** The service refuses the rotation. The new key exists, and no copy of the request can take effect later. */
+    /** Tries a rotation that the service refuses. Afterwards the new key exists, and no copy of the request can take effect later. */
     private suspend fun World.rotateInVainForEvidence() {
         register()
         repeat(3) { answer(World.ROTATE, refusal(403, "ATTESTATION_REQUIRED")) }
@@ -52,7 +52,7 @@ class LostKeyTest {
         expect<NetworkError>(Recovery.RETRY) { client.rotateKey(appId) }
     }
 
-    /** The client must assume that three copies of the rotation may still arrive. */
+    /** Tries a rotation whose request is lost three times. The client must assume that the three copies may still arrive. */
     private suspend fun World.rotateInVain() {
         register()
         loseRequest(World.ROTATE, 3)
@@ -69,7 +69,10 @@ class LostKeyTest {
         expectWorking()
     }
 
-    /** The client gets the first answer that the pending key is lost, and does not believe it. Then two seconds pass. */
+    /**
+     * Lets the client get the first answer that the pending key (the new key of the rotation) is lost. The client does not
+     * believe it. Then two seconds pass.
+     */
     private fun World.suspectNextKey() {
         expect<KeystoreError>(Recovery.RETRY) { client.rotateKey(appId) }
         passTwoSeconds()
@@ -95,7 +98,7 @@ class LostKeyTest {
         lose(nextKey)
         suspectNextKey()
         expireCopies()
-        // The current key is intact, so the recovery is not to register.
+        // The current key is intact, so the recovery is RETRY instead of REGISTER.
         expect<RotationFailed>(Recovery.RETRY) { client.rotateKey(appId) }
         client.rotateKey(appId)
         assertEquals(1, phone.keys(appId).size)

@@ -16,7 +16,7 @@ class MaintenanceTest {
     private fun World.demand(withinSeconds: Int, reason: String, deviceId: String) =
         service.device(appId, deviceId, "force-rotation", mapOf("within_seconds" to withinSeconds, "reason" to reason))
 
-    /** Three attempts at a demanded rotation fail. */
+    /** Lets three attempts at a demanded rotation fail. Returns the device's id. */
     private suspend fun World.failToRotate(): String {
         client = SynheartAuth(phone.configuration(rotatesAutomatically = true))
         val deviceId = register().deviceId

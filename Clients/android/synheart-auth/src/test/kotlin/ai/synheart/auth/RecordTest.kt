@@ -164,7 +164,7 @@ class RecordTest {
         passTwoSeconds()
         register()
         expectWorking()
-        // Different damage is a new suspicion.
+        // A record that is damaged in another way starts a new suspicion, so its first reading is not believed.
         storage().write(name(), "nothing".toByteArray())
         expect<SynheartAuthException.StorageError>(Recovery.RETRY) { register() }
     }

@@ -344,7 +344,7 @@ class StreamTest {
         }
         val auth = client("http://127.0.0.1:1", SignatureScheme.TWO, phone, slow)
         runBlocking {
-            // The first answer under scheme 2 raises the scheme floor.
+            // The first answer under scheme 2 raises the scheme floor (the lowest scheme to sign under), so the client writes the record.
             val call = leaving.async { auth.send(MemoryPhone.APP, HttpRequest("GET", "http://127.0.0.1:1/"), transport = { HttpResponse(200, stream = stream) }) }
             withContext(Dispatchers.IO) { writes.expect("the record is written") }
             call.cancelAndJoin()

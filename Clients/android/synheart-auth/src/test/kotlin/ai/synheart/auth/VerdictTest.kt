@@ -149,7 +149,10 @@ class VerdictTest {
         data object StorageCanaryWorked : Answer
     }
 
-    /** Whether a suspicious answer came at least 2 s after the first one, and both canaries worked after it. */
+    /**
+     * Whether a suspicious answer came at least 2 s after the first one, and both canaries (a test key and a test value in
+     * the storage) worked after it.
+     */
     private fun List<Answer>.proveALoss(): Boolean {
         val first = filterIsInstance<Answer.Suspicious>().firstOrNull() ?: return false
         val second = indexOfFirst { it is Answer.Suspicious && it.atMillis >= first.atMillis + 2_000 }
@@ -320,7 +323,7 @@ class VerdictTest {
         val auth = phone.launch()
         phone.sign(auth)
         phone.elapsedMillis += 2_000
-        // The daemon restarted between the key's answer and the canary's.
+        // The Keystore's daemon restarts between the suspicious answer about the key and the check of the canary (a test key).
         phone.canary = {
             phone.answer = { null }
             null

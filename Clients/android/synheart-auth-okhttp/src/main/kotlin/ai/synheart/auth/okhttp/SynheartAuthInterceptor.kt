@@ -52,12 +52,12 @@ public class SynheartAuthIOException(
  *
  * Every request must go to the auth service or to one of `Configuration.origins`. An answer's body is streamed. A
  * request's body is held in memory, unless [scheme] is [SignatureScheme.TWO] and the body is not one-shot. Such a
- * body is streamed: it is written twice, the first time for its digest. A duplex body is refused, because it is
- * written while the answer is read, and the signature must be made before.
+ * body is streamed: it is written twice, the first time for its digest. A duplex body is refused, because OkHttp
+ * writes such a body while it reads the answer, but the SDK must read the whole body before it signs the request.
  *
  * A signed request is sent once. Where OkHttp would send it again (after a failed connection, a redirect, a 408 or
  * a 503), the call throws an `IOException` or returns the answer. OkHttp never gives a 401 of a signed request to
- * the `Authenticator`: the client may have to read it, and otherwise the call returns it. A GET or HEAD that was
+ * the `Authenticator`: the client recovers from it, or the call returns it. A GET or HEAD that was
  * sent and whose connection then failed is signed and sent once more.
  *
  * @param deadline the limit of a call, recoveries included, until the head of the answer

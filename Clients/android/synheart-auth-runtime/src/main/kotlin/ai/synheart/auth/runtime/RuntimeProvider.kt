@@ -27,7 +27,10 @@ public object SynheartNative {
     }
 }
 
-/** Makes the functions available when the app starts: Android makes its providers before `Application.onCreate`. */
+/**
+ * Loads the library when the app starts, so that Synheart Core's runtime finds its functions. Android creates an
+ * app's providers before `Application.onCreate`.
+ */
 public class RuntimeProvider : ContentProvider() {
     override fun onCreate(): Boolean = context?.let { SynheartNative.load(it) } ?: false
 

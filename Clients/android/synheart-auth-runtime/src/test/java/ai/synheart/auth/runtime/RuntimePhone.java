@@ -52,7 +52,7 @@ public final class RuntimePhone {
     /** Whether the log has this text. */
     public static boolean hasLogged(String text) { return Log.lines.stream().anyMatch(line -> line.contains(text)); }
 
-    /** The number of threads that stayed attached. */
+    /** The number of threads of Core that are still attached to the JVM. */
     public static int attachedThreads() {
         return (int) Thread.getAllStackTraces().keySet().stream().filter(thread -> thread.getName().startsWith("synheart-core")).count();
     }

@@ -23,7 +23,8 @@ import kotlinx.coroutines.flow.SharedFlow
 import kotlinx.coroutines.flow.StateFlow
 
 /**
- * A [DeviceAuth] in memory, for tests of an app's own code: no phone, no service, no waiting. Its signatures verify nowhere.
+ * A [DeviceAuth] in memory, for tests of an app's own code: no phone, no service, no waiting. No service accepts its
+ * signatures.
  *
  * ```
  * val auth = FakeDeviceAuth()

@@ -17,7 +17,7 @@ import kotlin.time.Duration.Companion.seconds
 import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.withContext
 
-/** Google's two proofs: a Play Integrity token, and the key's own attestation. */
+/** The provider of Google's two proofs: a Play Integrity token, and the key's own attestation. */
 internal class AndroidAttestation(
     private val proof: AndroidProof, private val tokens: () -> IntegrityTokens?, private val keystore: Keystore,
     private val sleeper: Sleeper, private val keys: AndroidKeyStore,
@@ -25,7 +25,7 @@ internal class AndroidAttestation(
     // Made on first use: the classes of Play Integrity may be missing from the app.
     private val integrity: IntegrityTokens? by lazy { if (proof.usesPlayIntegrity) tokens() else null }
 
-    /** For each key's name: the challenge for which Play Integrity was last unavailable, and how often it was. */
+    /** For each key's name: the challenge for which Play Integrity was last unavailable, and the number of its failures for it. */
     private val waiting = HashMap<String, Pair<ByteArray, Int>>()
 
     /** Prepares a token provider on another thread, so that the first registration does not wait for it. */
@@ -33,7 +33,7 @@ internal class AndroidAttestation(
         try {
             integrity?.warmUp()
         } catch (_: Exception) {
-            // The registration reports it.
+            // Ignored: the registration meets the same failure and reports it.
         } catch (_: LinkageError) {
         }
     }
@@ -58,7 +58,8 @@ internal class AndroidAttestation(
         val failure = try {
             val integrity = integrity ?: return null
             if (!canDoWithout) return integrity.token(subject.nonce)
-            // The client fails the operation after 30 s. After the shorter TOKEN_TIMEOUT, it tries again or does without a token.
+            // The client fails the operation if `attest` takes 30 s. TOKEN_TIMEOUT is shorter, so that time remains to try again or
+            // to send the key attestation without a token.
             return withDeadline(TOKEN_TIMEOUT, sleeper) { integrity.token(subject.nonce) }
                 ?: throw AttestationException(Code.UNAVAILABLE, "Google does not answer")
         } catch (error: AttestationException) {

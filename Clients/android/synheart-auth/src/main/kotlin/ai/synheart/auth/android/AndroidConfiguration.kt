@@ -77,7 +77,7 @@ public class AndroidConfiguration(
     public val aliases: Set<String> = emptySet(),
     /** A UUID for correlation that registration sends. */
     public val deviceLocalId: String? = null,
-    /** Whether the client does the work of `maintain` in the background. After `KEY_EXPIRED` it always rotates. */
+    /** Whether the client does the work of `maintain` in the background. After `KEY_EXPIRED` the client rotates even if this is false. */
     public val rotatesAutomatically: Boolean = true,
     /** The signature scheme of the app's requests. */
     public val scheme: SignatureScheme = SignatureScheme.ONE,
@@ -85,8 +85,8 @@ public class AndroidConfiguration(
     /**
      * The client's configuration on this device, with Android's Keystore, storage and clock.
      *
-     * Records are in the storage of the context: in credential-encrypted storage, unless the context is one of
-     * `createDeviceProtectedStorageContext`. The two have separate identities.
+     * Records are in the storage of the context: in credential-encrypted storage, unless the context comes from
+     * `createDeviceProtectedStorageContext`. The two storages hold separate identities.
      *
      * @throws ai.synheart.auth.SynheartAuthException.NotConfigured for an invalid setting, such as a malformed URL
      */

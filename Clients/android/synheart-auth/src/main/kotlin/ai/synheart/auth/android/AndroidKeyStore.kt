@@ -97,7 +97,7 @@ internal class AndroidKeyStore(
         return encoding(pair.public)
     }
 
-    /** Makes the canary of a key. Ignores a failure: the key works without its canary, and [check] makes a missing canary. */
+    /** Makes the canary of a key (a test key). Ignores a failure: the key works without its canary, and [check] makes a missing canary. */
     private fun makeCanary(alias: String, way: Way) {
         try {
             generate(canary(alias), challenge = null, way.isInStrongBox)
@@ -131,10 +131,10 @@ internal class AndroidKeyStore(
     }
 
     /**
-     * Signs with the canary. If the canary is missing, invalidated or fails, makes a new one: nothing depends on it. If the Keystore is
-     * busy or absent, no canary is made. If the old canary was missing or invalidated, the new one proves at once that the platform
-     * works. If the old canary failed for another reason, the platform may be broken. Then this check throws that failure, and the next
-     * check, with the new canary, shows whether the platform works.
+     * Signs with the canary (a test key). If the canary is missing, invalidated or fails, makes a new one: nothing depends
+     * on it. If the Keystore is busy or absent, no canary is made. If the old canary was missing or invalidated, the new one
+     * proves at once that the platform works. If the old canary failed for another reason, the platform may be broken. Then
+     * this check throws that failure, and the next check, with the new canary, shows whether the platform works.
      */
     override fun check(alias: String) {
         val failure = try {
@@ -183,7 +183,7 @@ internal class AndroidKeyStore(
         /** A P-256 key as SubjectPublicKeyInfo. */
         private const val SPKI_LENGTH = 91
 
-        /** The name of a key's canary. No app id gives a key of such a name. */
+        /** The name of a key's canary, a test key of the same kind. No app id gives a key of such a name. */
         fun canary(alias: String): String = "synheart_canary_" + sha256(alias.toByteArray()).copyOf(8).hex()
     }
 }

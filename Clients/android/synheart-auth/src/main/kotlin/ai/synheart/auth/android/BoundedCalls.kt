@@ -18,7 +18,7 @@ internal class BoundedCalls(name: String, private val limitMillis: Long) {
     private val executor = ThreadPoolExecutor(THREADS, THREADS, IDLE_SECONDS, TimeUnit.SECONDS, LinkedBlockingQueue()) { work ->
         Thread(work, "synheart-$name").apply {
             isDaemon = true
-            // A thread that native code made has no class loader of the app to inherit.
+            // A new thread inherits the class loader of its creator. A thread that native code made does not have the app's class loader.
             contextClassLoader = BoundedCalls::class.java.classLoader
         }
     }.apply { allowCoreThreadTimeOut(true) }

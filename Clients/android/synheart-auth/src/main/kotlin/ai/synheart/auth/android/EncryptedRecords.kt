@@ -19,8 +19,8 @@ internal class EncryptedRecords(private val keystore: Keystore) {
     /**
      * Decrypts the record in a file.
      *
-     * @throws StorageException `UNAVAILABLE` while the Keystore is locked or busy, or its canary fails; `DAMAGED` for any
-     *   other failure. The client treats the record as damaged only if that failure persists
+     * @throws StorageException `UNAVAILABLE` while the Keystore is locked or busy, or its canary (a test key) fails;
+     *   `DAMAGED` for any other failure. The client treats the record as damaged only if that failure persists
      */
     fun open(name: String, file: ByteArray): ByteArray = try {
         decrypted(name, file)

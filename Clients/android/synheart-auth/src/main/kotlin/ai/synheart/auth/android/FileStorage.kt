@@ -59,7 +59,7 @@ internal class FileStorage(private val context: Context, private val earlier: En
         null
     }
 
-    /** Reads the canary of the last check, and writes another one, so that a damaged canary fails only one check. */
+    /** Reads the canary (a test value) that the last check wrote, and writes another one, so that a damaged canary fails only one check. */
     override fun check(): Unit = withDirectory { directory ->
         val lock = directory.tryLock("$CANARY.lock") ?: throw IOException("another process checks the storage")
         lock.use {
@@ -97,7 +97,7 @@ internal class FileStorage(private val context: Context, private val earlier: En
     private companion object {
         const val CANARY = "canary"
 
-        /** The length of the canary, a UUID as text, in bytes. */
+        /** The length of the canary (a test value, a UUID as text), in bytes. */
         const val CANARY_SIZE = 36
     }
 }

@@ -40,8 +40,9 @@ public object RuntimeHostRegistry {
         private set
 
     /**
-     * Gives the functions their context and configuration. `synheart-auth-runtime` does so when the app starts, with the defaults
-     * and in the app's main process. Call it for another configuration, and in other processes, before the runtime's first call.
+     * Gives the native functions that the runtime calls their context and configuration. `synheart-auth-runtime` does so
+     * when the app starts, with the defaults and in the app's main process. Call `install` for another configuration, and in
+     * other processes, before the runtime's first call.
      *
      * @param configuration the settings of attestation and keys. The functions send nothing, so its URLs are not used
      * @param earlier the storage in which an earlier release of the app kept the runtime's secrets
@@ -90,7 +91,7 @@ internal class RuntimeParts(
     private val attestationCalls = BoundedCalls("attestation", limitMillis)
     private val secretCalls = BoundedCalls("secrets", limitMillis)
 
-    /** `{"x":"<b64url>","y":"<b64url>"}`. Loads the key, or makes it. A permanently lost key is replaced. */
+    /** Loads the key, or makes it. Returns its public half as `{"x":"<b64url>","y":"<b64url>"}`. A permanently lost key is replaced. */
     fun generateKey(deviceId: String): ByteArray = keyCalls.run {
         val point = PublicKey.of(loadOrCreate(alias(deviceId))).spki.let { it.copyOfRange(it.size - 2 * COORDINATE, it.size) }
         writeJson(
@@ -110,10 +111,11 @@ internal class RuntimeParts(
     }
 
     /**
-     * The public half of a key that signs; null if it is absent, or permanently lost.
+     * The public half of a key that signs; null if the key is absent, or permanently lost.
      *
-     * [VerdictTable] judges the answers. The runtime has no result "suspected", so the call waits until a second answer can
-     * confirm the first. An absence that was confirmed once, or follows a deletion here, needs no second answer.
+     * [VerdictTable] judges the answers of the key store. The runtime has no result "suspected", so the call waits until a
+     * second answer can confirm the first. An absence that was confirmed once, or that follows [deleteKey], needs no second
+     * answer.
      */
     private fun find(alias: String, remainingMillis: Long? = null, canaries: Canaries = Canaries.NOT_ASKED): ByteArray? {
         val look = look(alias)
@@ -217,7 +219,7 @@ internal class RuntimeParts(
 
 /** The functions that `libsynheart_native_crypto.so` calls, by name and descriptor. Texts are UTF-8. The functions throw nothing. */
 internal object RuntimeFunctions {
-    /** Longer than anything the runtime keeps, and short enough for one call. */
+    /** The maximum length, in bytes, of a text that the runtime passes. The runtime keeps nothing longer. */
     private const val MAXIMUM_TEXT = 64 * 1024
 
     @JvmStatic
@@ -230,7 +232,7 @@ internal object RuntimeFunctions {
     fun getAttestation(deviceId: ByteArray, hash: ByteArray): ByteArray? =
         attempt("get_attestation", { RuntimeParts.noAttestation(describe(it)) }) { attestation(id(deviceId), hash) }
 
-    /** 1 also if the Keystore cannot answer now: a key that cannot be checked must not look lost. */
+    /** Returns 1 if the key exists, and also if the Keystore cannot answer now: a key that cannot be checked must not look lost. */
     @JvmStatic
     fun keyExists(deviceId: ByteArray): Int {
         val id = try { id(deviceId) } catch (_: FormException) { return 0 }

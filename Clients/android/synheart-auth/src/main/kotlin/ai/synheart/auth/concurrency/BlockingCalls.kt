@@ -95,12 +95,12 @@ internal class BlockingCalls(private val sleeper: Sleeper) {
         return result.getOrThrow()
     }
 
-    /** Whether an abandoned change may still take effect. */
+    /** Whether an abandoned call that changes keys or records may still take effect. */
     val hasChangeLeftBehind: Boolean get() = synchronized(this) { leftBehind.any { it.kind.isChange } }
 
     /**
-     * Runs [action] once every change whose caller no longer waits has ended; immediately if there is none. Locks that guard changes
-     * are released this way.
+     * Runs [action] once no call is left that changes keys or records and whose caller no longer waits; immediately if there
+     * is none. Locks that guard changes are released this way.
      */
     fun afterChanges(action: () -> Unit) {
         val isNow = synchronized(this) { (!hasOpenChange()).also { if (!it) afterwards.add(action) } }

@@ -29,8 +29,9 @@ internal val WORK = Dispatchers.IO.limitedParallelism(16)
 internal val detached = CoroutineScope(SupervisorJob() + WORK)
 
 /**
- * The value of [body]; null once [limit] has passed. Then, and when the caller is cancelled, this function cancels `body`. It does
- * not wait for its end, because a function of the app may ignore its cancellation. [unclaimed] receives a value that comes too late.
+ * The value of [body]; null once [limit] has passed. Then, and when the caller is cancelled, this function cancels
+ * `body`. It does not wait until `body` ends, because a function of the app may ignore its cancellation. [unclaimed]
+ * receives a value that comes too late.
  */
 @OptIn(ExperimentalCoroutinesApi::class)
 internal suspend fun <Value : Any> withDeadline(

@@ -182,8 +182,8 @@ internal class AuthenticatedSend(
     private suspend fun learnClock(verdict: SynheartAuthException, used: ClockOffset, signedAt: Long): Boolean {
         // Another call has learned the clock since the copy was signed.
         if (context.ledger.load().clockOffset != used) return true
-        // A copy that was delayed on its way is refused although the clock is right. The time in the answer may be out of
-        // date by the same delay, so learn the clock from a new request.
+        // The service refuses a request that was delayed on its way, although the client's clock is right. The answer may have been
+        // delayed too, and its time is out of date then. So learn the clock from a new request.
         val isLate = context.configuration.clock.elapsedMillis - signedAt > LONGEST_ROUND_TRIP_MILLIS
         val time = verdict.failure.serverTime
         if (isAuthOrigin && time != null && !isLate) {
@@ -222,7 +222,10 @@ internal class AuthenticatedSend(
         val HttpResponse.isRefusedUnseen: Boolean
             get() = status in 400..499 && status != 429 && refusal.let { it != null && it.code != OwnCode.NONCE_REPLAY.text }
 
-        /** Whether the service verified the request and raised the device's scheme floor. A refusal or a 5xx does not say so. */
+        /**
+         * Whether the service verified the request and raised the device's scheme floor, the lowest scheme that it still accepts
+         * from this device. A refusal or a 5xx does not show that.
+         */
         val HttpResponse.isOfVerifiedRequest: Boolean get() = status < 500 && refusal == null
 
         /** Whether the verdict would end the identity, so that the auth service must confirm it. */

@@ -67,7 +67,7 @@ internal class DeviceIdentity(val context: IdentityContext, private val scope: C
         val result = try {
             await()
         } catch (_: CancellationException) {
-            // The caller's own cancellation, or else the end of the client's scope.
+            // Either the caller was cancelled, and `ensureActive` throws, or the client's scope has ended.
             currentCoroutineContext().ensureActive()
             throw closed()
         }
@@ -93,7 +93,7 @@ internal class DeviceIdentity(val context: IdentityContext, private val scope: C
         return result
     }
 
-    /** Rotates, or joins a rotation whose reason covers [reason]. One with a weaker reason ends at its next pause, and its callers join. */
+    /** Rotates, or joins a rotation whose reason covers [reason]. A weaker one ends at its next pause, and its callers join the new one. */
     suspend fun rotate(reason: RotationReason): KeyRotation {
         var running = synchronized(this) {
             val current = rotation?.takeIf { it.outcome.isActive }
@@ -129,7 +129,7 @@ internal class DeviceIdentity(val context: IdentityContext, private val scope: C
             fetches.clear()
             val earlier = resetting
             start {
-                // An earlier reset must not wipe the identity that is registered after this one.
+                // An earlier reset must not wipe the identity that is registered after the present reset.
                 earlier?.join()
                 context.exclusively {
                     endOperations()
@@ -141,7 +141,7 @@ internal class DeviceIdentity(val context: IdentityContext, private val scope: C
         operation.outcome()
     }
 
-    /** Ends the registration and the rotation. The caller, a reset, holds the lock, so both are only waiting. */
+    /** Ends the registration and the rotation. The caller, a reset, holds the operation lock, so both are only waiting. */
     private fun endOperations() = synchronized(this) {
         registration?.backOff?.end()
         rotation?.backOff?.end()
@@ -211,7 +211,7 @@ internal class DeviceIdentity(val context: IdentityContext, private val scope: C
         if (RotationSchedule.isDue(now, context.serverTime(now))) rotateAsDemanded()
     }
 
-    /** Starts [maintain] unless it runs already, or failed in this process. A new demand, a reset or the next launch tries again. */
+    /** Starts [maintain] unless it runs or failed in this process. A new demand to rotate, a reset or the next launch tries again. */
     fun maintainInBackground() {
         if (!context.configuration.rotatesAutomatically || !context.isMaintained.compareAndSet(false, true)) return
         scope.launch {

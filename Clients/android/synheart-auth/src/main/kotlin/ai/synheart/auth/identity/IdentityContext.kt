@@ -55,7 +55,7 @@ internal class IdentityContext(val appId: String, val configuration: Configurati
         try {
             return body()
         } finally {
-            // Running changes end before another process gets the lock.
+            // Calls that still change keys or records end before another process gets the lock.
             configuration.keyCalls.afterChanges { configuration.storageCalls.afterChanges(lock::release) }
         }
     }
@@ -264,7 +264,10 @@ internal class IdentityContext(val appId: String, val configuration: Configurati
         )
     }
 
-    /** Raises the recorded scheme floor after a request under this scheme, because the service raises its floor for the device too. */
+    /**
+     * Raises the recorded scheme floor (the lowest scheme to sign under) after a request under this scheme, because the
+     * service raises its floor for the device too.
+     */
     suspend fun noteScheme(scheme: SignatureScheme, record: IdentityRecord) {
         if (scheme > record.schemeFloor) ledger.tryApply(IdentityEvent.SchemeUsed(scheme))
     }

@@ -58,7 +58,7 @@ internal class IdentityLedger(
         checkOrigin(record)
         val move = IdentityEvent.AuthOriginMoved(configuration.baseUrl)
         return try {
-            // The move is written at once: a later version of the app may no longer name the alias.
+            // The new origin is written at once: a later version of the app may no longer list the old origin in `aliases`.
             apply(move)
         } catch (error: SynheartAuthException) {
             if (error.failure.situation != Situation.RECORD_NOT_WRITTEN) throw error
@@ -264,7 +264,7 @@ internal class IdentityLedger(
                 val note = writeJson(subject to configuration.launch.suspicion(subject).toJson())
                 call(CallKind.WRITE_RECORD) { storage.write(nameOfDamage, note) }
             } catch (_: StorageException) {
-                // Without the note the next reading is treated as the first one.
+                // Without the note about the damage, the next reading is treated as the first one.
             }
         }
         throw error

@@ -17,14 +17,14 @@ internal sealed interface IdentityEvent {
     data class Pending(val deviceId: String, val at: Long) : IdentityEvent
 
     /**
-     * The registration failed. With [forgetsKey] the next registration makes a new key. Otherwise it uses this key again,
-     * which the service may already have.
+     * The registration failed. With [forgetsKey] the next registration makes a new key. Otherwise it uses the key of this
+     * registration again, which the service may already have.
      */
     data class RegistrationFailed(val forgetsKey: Boolean) : IdentityEvent
 
     // Rotation.
 
-    /** Starts a rotation. One that is already under way keeps its key, and gets the stronger of the two reasons. */
+    /** Starts a rotation. One that is already under way keeps its key, and gets the stronger of its own reason and this one. */
     data class RotationStarted(val alias: String, val reason: RotationReason) : IdentityEvent
     data class RotationSending(val thumbprint: String, val timestamp: Long) : IdentityEvent
 
@@ -37,15 +37,18 @@ internal sealed interface IdentityEvent {
     /** The service recorded every copy of the request against replay before it refused the copy, so no copy can take effect later. */
     data object RotationCopiesRefused : IdentityEvent
 
-    /** The pending key is lost, or its attestation cannot name a new challenge. No copy of its rotation can take effect. */
+    /**
+     * The pending key (the new key of the rotation) is lost, or its attestation cannot name a new challenge. No copy of its
+     * rotation can take effect.
+     */
     data object RotationKeyForgotten : IdentityEvent
     /** The rotation took effect. [keepsDemand]: the service demands that the new key is rotated too. */
     class RotationConfirmed(val at: Long, val keepsDemand: Boolean = false) : IdentityEvent
 
-    /** The rotation did not succeed. The pending key is kept: a copy of the request may still reach the service. */
+    /** The rotation did not succeed. Its new key is kept as the pending key: a copy of the request may still reach the service. */
     class RotationSuspended(val isRefused: Boolean) : IdentityEvent
 
-    /** The service certainly does not have the pending key. */
+    /** The service certainly does not have the pending key, the new key of the rotation. */
     data object RotationAbandoned : IdentityEvent
 
     /**
@@ -118,7 +121,7 @@ internal fun IdentityRecord.after(event: IdentityEvent): IdentityRecord = when (
         if (identity != Identity.ACTIVE || key != event.key) {
             this
         } else {
-            // A key lost during a rotation passes through `registered`, as the state table demands.
+            // If the key is lost during a rotation, the identity passes through `registered`, as the state table demands.
             val registered = if (state == IdentityState.REGISTERING) moved(Cause.ROTATION_END) else this
             registered.moved(Cause.KEY_LOSS).copy(identity = Identity.NONE, suspicions = emptyMap())
         }
@@ -155,7 +158,7 @@ private fun IdentityRecord.settled(identity: Identity, deviceId: String, at: Lon
 
 private fun IdentityRecord.failed(forgetsKey: Boolean): IdentityRecord {
     if (identity == Identity.ACTIVE) throw refusal(IdentityState.UNREGISTERED)
-    // The service may have this key. The next registration uses it again.
+    // The service may have the key of this registration, so the next registration uses it again.
     val kept = journal as? JournalEntry.Registration ?: key?.let { JournalEntry.Registration(it, isSent = true) }
     val failed = moved(Cause.FAILURE).blank()
     return if (forgetsKey) failed else failed.copy(journal = kept, suspicions = suspicions.filterKeys { it == kept?.key?.alias })
@@ -178,7 +181,7 @@ private fun IdentityRecord.withRotation(edit: JournalEntry.Rotation.() -> Journa
     return copy(journal = rotation.edit())
 }
 
-/** The record without the suspicion about this key: the key works, or a new key has its name. */
+/** The record without the suspicion that the key under this alias is lost: the key works, or a new key has its name. */
 private fun IdentityRecord.unsuspected(alias: String) = if (alias in suspicions) copy(suspicions = suspicions - alias) else this
 
 private fun IdentityRecord.promoted(event: IdentityEvent.RotationConfirmed): IdentityRecord {

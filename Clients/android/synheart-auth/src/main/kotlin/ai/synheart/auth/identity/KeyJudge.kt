@@ -18,7 +18,7 @@ internal class KeyJudge(private val configuration: Configuration, private val le
         suspend fun make(kind: CallKind, body: (DeviceKeyStore) -> Any?): Any?
     }
 
-    /** An answer, with its value or failure. */
+    /** An answer of the key store, with its value or failure. */
     private class Answer<Value>(val kind: PlatformAnswer, val value: Value?, val error: DeviceKeyStoreException?)
 
     /**
@@ -76,7 +76,7 @@ internal class KeyJudge(private val configuration: Configuration, private val le
         Answer(error.answer, null, error)
     }
 
-    /** The failure of the key store's or the storage's canary; null if both canaries work. */
+    /** The failure of the key store's canary (a test key) or of the storage's (a test file); null if both canaries work. */
     private suspend fun canaries(alias: String): Exception? = try {
         calls.make(CallKind.CHECK_KEYS) { it.check(alias) }
         ledger.checkStorage()

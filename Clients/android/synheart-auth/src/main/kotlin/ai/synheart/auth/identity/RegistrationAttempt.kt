@@ -100,7 +100,8 @@ internal class RegistrationAttempt(private val context: IdentityContext) {
      */
     private fun pause(candidate: Candidate, error: SynheartAuthException): RegistrationFailure {
         val delay = RetryPolicy.PROVIDER.delay(candidate.refusals, 0.0)
-            // The provider remains unavailable. If the key's attestation is spent, only a new key can have one for a new challenge.
+            // The provider remains unavailable. If the key's attestation is spent, because it names a used challenge, only a new key
+            // can have an attestation for a new challenge.
             ?: return if (candidate.key.isAttestationSpent) spent(error) else RegistrationFailure(error)
         if (configuration.clock.elapsedMillis + delay.inWholeMilliseconds >= candidate.challenge.goodUntilMillis) {
             return RegistrationFailure(error, Remedy.NEW_CHALLENGE)

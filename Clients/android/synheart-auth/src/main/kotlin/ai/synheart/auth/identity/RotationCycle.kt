@@ -23,7 +23,7 @@ internal class RotationCycle(private val context: IdentityContext, private val r
             try {
                 return context.exclusively {
                     if (backOff.isEnded) throw resetMeanwhile()
-                    // The other process may have died before it deleted the old key.
+                    // A process that rotated meanwhile may have died before it deleted the old key.
                     rotationOfAnother(before)?.also { rotator.disposeLeftover() } ?: rotator.attempt(reason)
                 }
             } catch (error: SynheartAuthException) {

@@ -29,8 +29,8 @@ import kotlin.time.Duration.Companion.seconds
 /**
  * Replaces the key. The caller holds the operation lock. Meanwhile requests are signed with the old key.
  *
- * A copy of a sent rotation may arrive late. So the pending key stays the same while a copy may be accepted. After that, the client
- * replaces the pending key if it is lost or must be attested for a new challenge, and deletes it if the service names another key.
+ * A copy of a rotation request may arrive late. So the pending key (the new one) stays the same while a copy may be accepted. After
+ * that, the client replaces it if it is lost or must be attested for a new challenge, and deletes it if the service names another key.
  */
 internal class Rotator(private val context: IdentityContext) {
     private val ledger = context.ledger
@@ -112,8 +112,8 @@ internal class Rotator(private val context: IdentityContext) {
         ledger.load().journal as? JournalEntry.Rotation ?: throw failure(OwnCode.ROTATION_FAILED, "no rotation is under way")
 
     /**
-     * Drops the pending key, because it is lost or its hardware attestation cannot name a new challenge. Throws if a copy of its
-     * rotation may still take effect.
+     * Drops the pending key (the new key of the rotation), because it is lost or its hardware attestation cannot name a new
+     * challenge. Throws if a copy of its rotation may still take effect.
      */
     private suspend fun forgetKey() {
         val pending = pending()
@@ -143,7 +143,7 @@ internal class Rotator(private val context: IdentityContext) {
         }
     }
 
-    /** The pending key that the journal names; null if it is lost. */
+    /** The pending key, the new key of the rotation that the journal names; null if it is lost. */
     private suspend fun earlierKey(reference: KeyReference, record: IdentityRecord): NewKey? {
         val key = context.publicKey(reference) ?: return null
         return try {

@@ -22,7 +22,10 @@ import ai.synheart.auth.wire.serverTime
 import kotlin.time.Duration
 import kotlinx.coroutines.CancellationException
 
-/** Sends a request, until its deadline. Throws `NETWORK_ERROR`, `ANSWER_TOO_LARGE`, and `SIGNING_FAILED` if it cannot be sent. */
+/**
+ * Sends a request, and gives up at its deadline. Throws `NETWORK_ERROR` without an answer, `ANSWER_TOO_LARGE` for an answer over the
+ * limit, and `SIGNING_FAILED` for a request that can never be sent, such as one with a malformed URL.
+ */
 internal suspend fun Configuration.exchange(request: HttpRequest, transport: HttpTransport = this.transport): HttpResponse = try {
     withDeadline(request.deadline, sleeper, HttpResponse::abandon) { transport.send(request) }
         ?: throw failure(OwnCode.NETWORK_ERROR, "no answer in time")

@@ -35,7 +35,7 @@ internal class Launch(private val clock: DeviceClock) {
     private val id by lazy { UUID.randomUUID().toString() }
     val nowMillis: Long get() = clock.elapsedMillis
 
-    /** A suspicion that begins now. */
+    /** A suspicion that a key or a record is lost. It begins now. */
     fun suspicion(subject: String) = Suspicion(subject, id, clock.elapsedMillis)
 
     /**
@@ -70,7 +70,7 @@ internal class SeenSuspicions(private val launch: Launch) {
         launch.remainingMillis(suspicion, synchronized(this) { seen[suspicion] } ?: firstUseMillis)
 }
 
-/** The meaning of an answer for the identity. */
+/** What an answer of the platform means for the identity. */
 internal sealed interface Verdict {
     /** The key is intact. */
     data object Intact : Verdict
@@ -81,17 +81,19 @@ internal sealed interface Verdict {
     /** The platform does not work. Nothing is lost. */
     data object Unwell : Verdict
 
-    /** The canaries decide. */
+    /** The canaries, a test key and a test file, decide whether the key is lost. */
     data object AskCanaries : Verdict
 
     /**
-     * The first suspicious answer, or one too soon after it. Nothing is lost yet; a second answer is believed after the pause.
+     * The first suspicious answer, or one too soon after it. Nothing is lost yet; a second suspicious answer is believed
+     * after [retryAfterMillis].
      */
     data class Suspected(val isFirst: Boolean, val retryAfterMillis: Long) : Verdict
 }
 
 /**
- * The table of docs/protocol.md, *Lost keys*. It depends only on the answers of the platform.
+ * The table of docs/protocol.md, *Lost keys*. It depends only on the answers of the platform. The history is the age of
+ * the first suspicious answer, if there was one.
  *
  * | answer | history | canaries | verdict |
  * |---|---|---|---|

@@ -317,7 +317,7 @@ class AndroidAttestationTest {
         assertEquals(2, play.warmUps.get())
     }
 
-    // Without the library
+    // An app that does not contain Google's library
 
     @Test
     fun `an app without Google's library sends its chain alone, and is told where it needs a token`() {

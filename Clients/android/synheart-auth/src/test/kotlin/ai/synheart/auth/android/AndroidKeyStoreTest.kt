@@ -156,7 +156,7 @@ class AndroidKeyStoreTest {
         keys.create(ALIAS, CHALLENGE)
         assertEquals(1, Keystore().chain(ALIAS).size)
         assertTrue(keys.mayAttestLater(ALIAS))
-        // Three calls: the failed attempt, the key and its canary.
+        // Three calls: the failed attempt, the key, and its canary (a test key).
         assertEquals(3, phone.keystore.count(Call.GENERATE))
         expect(Code.UNAVAILABLE) { phone.keys(AndroidKeyStore.Attestation.ALWAYS).create(ALIAS, CHALLENGE) }
         assertEquals(5, phone.keystore.count(Call.GENERATE))

@@ -334,7 +334,7 @@ class AndroidLifeTest {
         val client = client()
         launch(client)
         passTwoSeconds()
-        // The copied canary fails too.
+        // The canary (a test key) is a copy too, and fails as well.
         launch(client)
         assertTrue(signs(client))
         assertNotEquals(deviceId, client.getDeviceId(appId))

@@ -162,7 +162,7 @@ class FileStorageTest {
             expect(Code.UNAVAILABLE) { phone.storage().read(name) }
             phone.keystore.works()
         }
-        // Only the first look-up of the key fails. The check of the canary works, and the second look-up finds the key.
+        // Only the first look-up of the key fails. The canary (a test key) works, and the second look-up finds the key.
         phone.keystore.failNext(Call.GET, KeystoreDaemon.KEY_NOT_FOUND)
         assertArrayEquals(record, phone.storage().read(name))
     }
@@ -174,7 +174,7 @@ class FileStorageTest {
         expect(Code.DAMAGED) { phone.storage().read(name) }
     }
 
-    // The canary, and storage that fails
+    // The canary (a test file that each check replaces), and storage that fails
 
     @Test
     fun `each check reads the canary and writes a new one`() {
@@ -186,7 +186,7 @@ class FileStorageTest {
         for (damage in listOf("another", "x".repeat(300_000))) {
             canary.writeText(damage)
             expect(Code.UNAVAILABLE) { phone.storage().check() }
-            // The failed check wrote a new canary. Otherwise every later check would fail.
+            // The failed check wrote a new canary (a test value). Otherwise every later check would fail.
             phone.storage().check()
         }
     }

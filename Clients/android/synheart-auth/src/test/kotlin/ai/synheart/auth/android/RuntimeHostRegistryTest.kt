@@ -124,7 +124,7 @@ class RuntimeHostRegistryTest {
     fun `a key that is found again after its canary worked is not lost`() {
         install()
         val key = text(RuntimeFunctions.generateKey(device))
-        // The daemon restarted between the key's answer and the canary's.
+        // The Keystore's daemon restarts between the suspicious answer about the key and the check of the canary (a test key).
         install(keys = keysThatAnswer(Code.FAILED, null))
         assertEquals(key, text(RuntimeFunctions.generateKey(device)))
     }
@@ -277,7 +277,8 @@ class RuntimeHostRegistryTest {
     fun `a Keystore that says for a while that the key is absent costs no secret`() {
         install()
         store("before")
-        // The key is absent until the store gives up on it. Then the store makes another key, and keeps the old one.
+        // The Keystore does not find the secrets' key until `secureStore` gives up on it. Then `secureStore` makes another key,
+        // and keeps the old one.
         phone.keystore.failNext(Call.GET, *IntArray(6) { KeystoreDaemon.KEY_NOT_FOUND })
         assertEquals(0, RuntimeFunctions.secureStore("s".toByteArray(), "other".toByteArray(), "v".toByteArray()))
         assertEquals(2, phone.keystore.aliases().count { "runtime_secrets" in it })

@@ -76,7 +76,7 @@ internal sealed class Shape(val nullable: Boolean) {
         }
     }
 
-    /** One of some texts. */
+    /** One of the texts in [values]. */
     class Choice(val values: List<String>, nullable: Boolean = false) : Shape(nullable) {
         override val expectation get() = "one of ${values.joinToString()}"
 

@@ -142,7 +142,7 @@ public class SynheartAuthPlugin internal constructor(
         null
     } catch (error: MalformedMessage) {
         // Only the result of `send` is another server's answer, which may have any size. The plugin itself makes all other
-        // results, so a misfit of one is a bug in the plugin.
+        // results. So if another result does not fit the channel, the plugin has a bug.
         if (name != "send") throw error
         val tooLarge = SynheartAuthException.fromCode("ANSWER_TOO_LARGE", "the answer does not fit the channel: ${error.message}")
         // The server has answered, so the request may have taken effect.
