@@ -56,6 +56,8 @@ PORTS = ("8080", "9464", "8000", "6379")
 # value that matches the page's pattern. But where the page repeats a value, the output must repeat its value too.
 VALUES = [
     (r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", None),
+    # A list shows `-` until the service has written when it last saw the device, about a second after a request.
+    (r"(?m)(?<=[0-9]Z)  -$", r"  (?:-|[0-9-]{10}T[0-9:]{8}Z)"),
     (r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z", r"[0-9-]{10}T[0-9:]{8}Z"),
     (r"\b1[0-9]{9}\b", r"[0-9]{10}"),
     (r"\b[0-9]+ MiB\b", r"[0-9]+ MiB"),

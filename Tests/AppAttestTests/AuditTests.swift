@@ -56,6 +56,23 @@ import Testing
         #expect(audit.refusal == nil)
     }
 
+    @Test func `without a time no certificate is refused for its dates, even if none were ever valid together`() throws
+    {
+        let key = AppleAttestKey()
+        // The root and the intermediate begin after the leaf ends.
+        let authority = try AppleAuthority(from: Self.now + 30 * 86400)
+        let device = AppleDevice(
+            system: .iOS("27.0.1"), app: AppleApp(appID: "TEAMID1234.com.example.app"), authority: authority)
+        let object = try device.attest(key, clientDataHash: [1], at: Self.now)
+        let verifier = AttestationVerifier(
+            policy: AppAttestPolicy(appIDs: []), trustAnchors: try #require(TrustAnchors(pem: authority.rootsPEM)))
+        var expected = AppAttestExpectations()
+        let audit = verifier.audit(object, against: expected)
+        #expect(audit.refusal == nil && audit.unchecked.contains(.validity))
+        expected.date = Self.now
+        #expect(verifier.audit(object, against: expected).refusal?.code == .certificateNotYetValid)
+    }
+
     @Test func `the first step that fails is the last, and the unchecked ones are listed all the same`() throws {
         let fixture = try Fixture()
         let verifier = AttestationVerifier(policy: AppAttestPolicy(appIDs: []), trustAnchors: .apple)

@@ -40,6 +40,18 @@ import Testing
         }
     }
 
+    @Test func `a rotation is for a compromise if the service demands that`() throws {
+        func reason(demanded: RotationReason?) throws -> RotationReason? {
+            var record = try registered
+            record.rotationDemand = demanded.map { RotationDemand(by: UnixTime(7), reason: $0) }
+            guard case .rotation(let started) = try apply(.rotationStarted(new.alias, .scheduled), to: record).journal
+            else { return nil }
+            return started.reason
+        }
+        #expect(try reason(demanded: nil) == .scheduled && reason(demanded: .scheduled) == .scheduled)
+        #expect(try reason(demanded: .compromise) == .compromise)
+    }
+
     private func apply(_ event: IdentityEvent, to record: IdentityRecord) throws -> IdentityRecord {
         try IdentityReducer.reduce(record, event)
     }

@@ -122,7 +122,9 @@ struct ProxyResponder: Sendable {
             state.failure = nil
             (line.outcome, line.code) = (.observed, code)
             return nil
-        case .refused(let refusal): throw Declined(.refused, refusal)
+        case .refused(let refusal):
+            if refusal.isVerdict { state.failure = nil }
+            throw Declined(.refused, refusal)
         case .unavailable(let refusal, let reason):
             if refusal.isOutage { state.failure = reason }
             throw Declined(.unavailable, refusal, reason: reason)

@@ -35,11 +35,11 @@ extension VerificationOptions {
         package let description: String
     }
 
-    /// Checks the options before the first input line is read. Throws if the roots have no certificate, or if the list of revoked keys
-    /// or the response keys are unusable. An unusable policy does not throw: each line with it gets `could-not-check`. If only some
-    /// roots are unusable, each line with a key attestation gets `could-not-check`.
+    /// Checks the options before the first input line is read. Throws if no line can use the roots, or if the list of revoked keys or
+    /// the response keys are unusable. An unusable policy does not throw: each line with it gets `could-not-check`. Nor do roots that
+    /// only Apple's or only Android's objects can use, such as X.509 v1 certificates: each line of the other kind gets `could-not-check`.
     package func validate() throws(Problem) {
-        _ = try appleVerifiers()
+        if apple == nil, (try? keyAttestationAnchors()) == nil { throw Self.noRoots }
         if let statusList, (try? RevocationStatusList(statusList)) == nil {
             throw Problem(
                 description: "--status-list: expected Android's list of revoked keys, a JSON object with `entries`")
@@ -61,13 +61,14 @@ extension VerificationOptions {
         }
     }
 
-    /// The Apple verifiers for `rootsPEM`. Throws if `rootsPEM` has no certificate.
+    /// The Apple verifiers for `rootsPEM`. Throws if `rootsPEM` has no certificate that App Attest's verifiers can use.
     package func appleVerifiers() throws(Problem) -> AppleVerifiers {
-        guard let apple else {
-            throw Problem(description: "roots: expected certificates in PEM, of which at least one can be read")
-        }
+        guard let apple else { throw Self.noRoots }
         return apple
     }
+
+    private static let noRoots = Problem(
+        description: "roots: expected certificates in PEM, of which at least one can be read")
 
     func keyAttestationAnchors() throws -> KeyAttestationTrustAnchors {
         guard let rootsPEM else { return .google }

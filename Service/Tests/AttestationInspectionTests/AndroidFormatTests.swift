@@ -189,6 +189,34 @@ struct AndroidKeyAttestationFormatTests {
         #expect(!verdict.unchecked.contains("revocation"))
     }
 
+    /// A self-signed certificate of X.509 version 1. Google's chains may end in one, Apple's cannot.
+    private static let versionOneRoot = """
+        -----BEGIN CERTIFICATE-----
+        MIIBFjCBvQIUEu5qzHJXwiPv3aa++bW87YIZ5BYwCgYIKoZIzj0EAwIwDTELMAkG
+        A1UEAwwCdjEwIBcNMjYxMTMwMTgyMDE1WhgPMjEyNjExMDYxODIwMTVaMA0xCzAJ
+        BgNVBAMMAnYxMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEi0OkQCsnny4n3tPt
+        eh42BJrfiK48iGl9pVTofa06YnC13XmgCxU2c9M8ngi3KOIMy7znzSZXvmIRKOR7
+        QUDDdTAKBggqhkjOPQQDAgNIADBFAiBRkmqafvihr0dELQUYQeEZD5sJiF/0L6IA
+        m64vvRZk0gIhAKbj//FzZAG6k9b5w9hdALwP14UrEJAMX+EEWfc5QzMJ
+        -----END CERTIFICATE-----
+        """
+
+    @Test("roots that only Android's objects can use do not end the run, and lines of App Attest could not be checked")
+    func rootsOfOneKind() throws {
+        var options = VerificationOptions()
+        options.rootsPEM = Self.versionOneRoot
+        try options.validate()
+        let chain = try JSONFields(.object(JSONObject([("chain_pem", fixture.pem())])))
+        #expect(try EvidenceFormat.keyAttestation.verify(chain, options: options).code == "UNTRUSTED_ROOT")
+        let object = try JSONFields(.object(JSONObject([("object", "AA==")])))
+        for format in [EvidenceFormat.attestation, .receipt] {
+            let verdict = try format.verify(object, options: options)
+            #expect(verdict.outcome == .couldNotCheck && verdict.code == "ROOTS_UNREADABLE", "\(format)")
+        }
+        options.rootsPEM = "no PEM"
+        #expect(throws: VerificationOptions.Problem.self) { try options.validate() }
+    }
+
     @Test("a policy file may hold the policies of several kinds")
     func severalPolicies() throws {
         let policy = #"{"key_attestation": {"minimum_security_level": "StrongBox"}, "play_integrity": {}}"#

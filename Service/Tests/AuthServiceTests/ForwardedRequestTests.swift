@@ -115,6 +115,9 @@ import Testing
         }
         #expect(Self.isRefused { _ = try question([("X-Forwarded-Proto", value)], target: "/auth/v1/forward/x") })
         #expect(Self.isRefused { _ = try forwarded([(HeaderName.serviceCredential, value)]).credential() })
+        let hosted = ForwardedRequest(
+            method: "GET", target: "/auth/v1/forward/x", headers: HeaderFields([("Host", value)]), scheme: "https")
+        #expect(Self.isRefused { _ = try hosted?.question(.whole, received: []) })
     }
 
     @Test(arguments: ["ftp", "HTTPS", "https,http", "ws"]) func `the scheme is http or https`(scheme: String) {

@@ -513,6 +513,10 @@ struct RotationTests {
         let body = RotateKeyRequest(
             appID: device.appID, deviceID: device.id, newPublicKeyText: text, assertion: [1, 2, 3])
         try await expect(.invalidRequest) { try await world.rotate(device, body) }
+        // The form is judged before the rate and the key's proof.
+        let wrong = RotateKeyRequest(
+            appID: device.appID, deviceID: device.id, newPublicKeyText: text, newKeyProof: [1], assertion: [1, 2, 3])
+        try await expect(.invalidRequest) { try await world.rotate(device, wrong) }
     }
 
     @Test("a device in development mode rotates without a proof")
@@ -568,6 +572,22 @@ struct RotationTests {
         }
         #expect(try await world.status(late).mustRotate)
         try await world.deregister(late)
+    }
+
+    @Test("the previous key may only repeat its rotation, even if the current key is too old to rotate")
+    func previousKeyPastGrace() async throws {
+        let world = try await World()
+        let device = try await world.device()
+        let key = P256.Signing.PrivateKey()
+        let body = try world.rotation(device, to: key)
+        try await world.rotate(device, body)
+        world.clock.advance(10)
+        let now = world.clock.now
+        try await world.change(["keys": ["compromise": Self.compromise(before: now, by: now + 5)]])
+        world.clock.advance(10)
+        let other = try world.rotation(device, to: P256.Signing.PrivateKey())
+        try await expect(.rotationFailed) { try await world.rotate(device, other) }
+        try await expect(.keyExpired) { try await world.rotate(device, body) }
     }
 
     @Test("a rotation away from a compromised key has no overlap, whatever the body says")

@@ -292,13 +292,17 @@ struct SameKeyAgainTests {
         try await world.verify(device)
     }
 
-    @Test("a pending device is not admitted under observation if it cannot be marked")
+    @Test("a pending device is admitted and marked under observation, and is pending again once the app enforces")
     func pendingUnderObservation() async throws {
         let world = try await World(["registration": ["approval": "manual"]])
         let device = try await world.device()
         try await world.change(["registration": ["approval": "manual"], "mode": "observe"])
         let answer = try await world.register(try await world.enrolment(device.key))
-        #expect(answer == RegisterResponse(deviceID: device.id, status: .pending))
+        #expect(answer == RegisterResponse(deviceID: device.id, status: .registered))
+        #expect(try await world.row(device).admittedUnderObservation)
+        try await world.token(device)
+        try await world.change(["registration": ["approval": "manual"]])
+        try await expect(.devicePending) { try await world.token(device) }
     }
 
     @Test("a rejected key gets the same id and status rejected")

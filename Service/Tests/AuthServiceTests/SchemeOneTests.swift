@@ -237,6 +237,55 @@ struct SchemeOneTests {
         try await expect(.invalidRequest) { try await world.rotate(device, body) }
         #expect(try await world.row(device).key == device.publicKey)
         #expect(try await world.row(other).key == other.publicKey)
+        // Not even the scheme floor changes.
+        let raising = RequestDraft(.token, body: Array(#"{"app_id":"other"}"#.utf8)).with { $0.scheme = .two }
+        try await expect(.invalidRequest) {
+            try await world.service.authenticate(try world.signed(device, raising), for: .token)
+        }
+        #expect(try await world.row(device).highestScheme == .one)
+    }
+
+    @Test(
+        "on our own routes, a body that is not a JSON object is 400",
+        arguments: [
+            #"{"app_id":"x","app_id":"x"}"#, #"{"device_id":"x"} x"#, "\u{FEFF}{}", "[]", "x", #"{"app_id":1}"#,
+        ])
+    func bodyWithoutIDs(body: String) async throws {
+        let world = try await World()
+        let device = try await world.device()
+        for operation in [Operation.status, .deregister] {
+            let request = try world.signed(device, for: operation, body: Array(body.utf8))
+            try await expect(.invalidRequest) { try await world.service.authenticate(request, for: operation) }
+        }
+        try await world.status(device)
+    }
+
+    @Test("ids are compared byte for byte")
+    func bytesOfIDs() async throws {
+        let world = try await World()
+        let id = "com.example.Kapp"
+        try await world.add(World.record(["app_id": .string(id)]))
+        let device = try await world.device(id)
+        let kelvin = "com.example.\u{212A}app"
+        #expect(kelvin == id)
+        let request = try world.signed(device, for: .token, body: Array("{\"app_id\":\"\(kelvin)\"}".utf8))
+        try await expect(.invalidRequest) { try await world.service.authenticate(request, for: .token) }
+        try await expect(.invalidRequest) { try await world.token(device, audience: kelvin) }
+        _ = try await world.token(device, audience: id)
+    }
+
+    @Test("a deregistered device is NOT_REGISTERED, whatever else is wrong with its request")
+    func deregisteredFirst() async throws {
+        let world = try await World()
+        let device = try await world.device()
+        try await world.deregister(device)
+        for draft in [
+            RequestDraft().with { $0.query = "x=1" },
+            RequestDraft().with { ($0.scheme, $0.signedBody) = (.two, [1]) },
+        ] {
+            let request = try world.signed(device, draft)
+            try await expect(.notRegistered) { try await world.verify(request) }
+        }
     }
 
     // MARK: Rates

@@ -72,6 +72,21 @@ struct VerifyTests {
         try await expect(.clockSkew) { try await world.verify(request, id: Self.id) }
     }
 
+    @Test("a first question about an old request is CLOCK_SKEW, whatever else is wrong with the request")
+    func freshnessFirst() async throws {
+        let world = try await World()
+        let device = try await world.device()
+        let unknown = TestDevice(
+            appID: device.appID, id: DeviceID(from: world.random), key: P256.Signing.PrivateKey())
+        let old = RequestDraft().with { $0.ahead = -320 }
+        for request in [
+            try world.signed(unknown, old), try world.signed(device, old.with { $0.query = "x=1" }),
+            try world.signed(device, old.with { ($0.scheme, $0.signedBody) = (.two, [1]) }),
+        ] {
+            try await expect(.clockSkew) { try await world.verify(request, id: Self.id) }
+        }
+    }
+
     @Test("another node, and one after a restart, answers a question again")
     func anotherNode() async throws {
         let world = try await World()

@@ -17,8 +17,10 @@ package struct AttestationSteps: Sendable {
 
     /// Step 1: the chain is a leaf, an intermediate and a pinned root, signed only with ECDSA. The leaf is not an authority, has
     /// Apple's own extended key usage or none (iOS 26.2 and earlier), and has a P-256 key.
+    ///
+    /// - Parameter date: the time at which the certificates must be valid; nil: their dates are not checked.
     package func verifyCertificateChain(
-        _ object: AttestationObject, at date: Date, leeway: TimeInterval
+        _ object: AttestationObject, at date: Date?, leeway: TimeInterval
     ) throws(AppAttestError) -> AttestedLeaf {
         let leaf = try Self.leaf(of: object)
         guard let intermediate = object.certificates.last else {

@@ -98,7 +98,9 @@ public struct AttestationVerifier: Sendable {
     private func prove(
         _ object: AttestationObject, _ expected: AppAttestExpectations, _ log: inout StepLog<AppAttestError>
     ) throws(AppAttestError) -> Proven {
-        let leaf = try log.check(.certificateChain, try verifyCertificateChain(object, at: expected.date))
+        let leaf = try log.check(
+            .certificateChain,
+            try steps.verifyCertificateChain(object, at: expected.date, leeway: policy.clockLeeway))
         if expected.date == nil { log.skip(.validity, "no time is given") }
         if let clientDataHash = expected.clientDataHash {
             try log.check(.nonce, try steps.verifyNonce(object, leaf, clientDataHash))
@@ -117,17 +119,5 @@ public struct AttestationVerifier: Sendable {
         let extensions = try log.check(.extensions, try steps.verifyExtensions(object, leaf, policy))
         try log.check(.platform, try steps.verifyPlatform(leaf, policy))
         return Proven(leaf: leaf, keyID: keyID, appID: appID, environment: environment, extensions: extensions)
-    }
-
-    /// Without a time, the chain is judged at the start of the leaf's validity, so that the leaf's dates cause no refusal.
-    private func verifyCertificateChain(
-        _ object: AttestationObject, at date: Date?
-    ) throws(AppAttestError) -> AttestedLeaf {
-        // Parsing the leaf again is slow, so only an audit without a time does it.
-        guard let date else {
-            let firstMoment = try AttestationSteps.leaf(of: object).notBefore
-            return try steps.verifyCertificateChain(object, at: firstMoment, leeway: policy.clockLeeway)
-        }
-        return try steps.verifyCertificateChain(object, at: date, leeway: policy.clockLeeway)
     }
 }

@@ -95,12 +95,11 @@ enum IdentityReducer {
             guard alias != record.key?.alias else { throw record.refusal(of: .registering) }
             if record.state != .registering { try next.move(.rotation) }
             guard next.identity == .active else { throw record.refusal(of: .registering) }
-            if case .rotation(var rotation) = record.journal {
-                if reason == .compromise { rotation.reason = reason }
-                next.journal = .rotation(rotation)
-            } else {
-                next.journal = .rotation(PendingRotation(alias: alias, reason: reason))
-            }
+            var rotation = PendingRotation(alias: alias, reason: reason)
+            if case .rotation(let running) = record.journal { rotation = running }
+            // The stronger reason wins, whether the app, an earlier attempt or the service names it.
+            if [reason, record.rotationDemand?.reason].contains(.compromise) { rotation.reason = .compromise }
+            next.journal = .rotation(rotation)
         case .rotationHandleMade(let id):
             try next.editRotation { $0.newHandle = IdentityRecord.AttestationKey(id: id, isUsed: false) }
         case .rotationHandleForgotten:

@@ -167,7 +167,7 @@ extension Route {
         case .token:
             "The token is a bearer token for `audience`, the app's id by default. Revocation and rotation do not recall it: it lives for 10 minutes at most."
         case .verify:
-            "A backend describes the request that it received, byte for byte, and asks once for each. With `verification_id` it may ask again after a timeout: the same id and content get the same verdict for 60 s."
+            "A backend describes the request that it received, byte for byte, and asks once for each. With `verification_id` it may ask again after a timeout: for 60 s, the same id and content are judged again, and are no replay of themselves."
         case .forward:
             "For gateways. `X-Original-Method` and `X-Original-URI`, or `X-Forwarded-Method` and `X-Forwarded-Uri`, name the request. Every method is answered. Below this path, at `/auth/v1/forward/{original path}`, the request line names it. 200 with the identity in `X-Synheart-Verified-…`, empty under observation; else 401, 403 or 503, with the code in the body and in `X-Synheart-Error`."
         case .keySet, .wellKnownKeySet:

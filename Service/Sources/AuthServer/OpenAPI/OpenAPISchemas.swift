@@ -91,7 +91,7 @@ enum OpenAPISchemas {
           "body_sha256": {"$ref": "#/components/schemas/Base64", "description": "32 bytes; scheme 2 only."},
           "verification_id": {"type": ["string", "null"], "format": "uuid",
             "pattern": "^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}$",
-            "description": "UUID; the same id and content get the same verdict for 60 s."},
+            "description": "UUID; for 60 s, the same id and content are judged again, and are no replay of themselves."},
           "identity_audience": {"type": ["string", "null"],
             "description": "One of the app's token_audiences: the answer then has identity_token."}},
           "oneOf": [{"required": ["body"]}, {"required": ["body_sha256"]}]},

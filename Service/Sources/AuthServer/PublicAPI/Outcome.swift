@@ -18,6 +18,8 @@ struct Outcome {
     let headers: HeaderFields
     /// The headers of the request that another service received.
     var described: HeaderFields?
+    /// Whether this request replaced the device's key, so that a demand to rotate the key that signed is met.
+    var hasNewKey = false
     /// For a request without a signature: the app that its body names, and the id of the device that it registered.
     var named: (app: AppID, device: DeviceID?)?
 
@@ -104,7 +106,7 @@ struct Outcome {
             answer.headers += headers(of: refusal)
         }
         // Every response to the device's own requests has the demand to rotate, until the device has rotated.
-        if !isVerdict, let demand = judgement?.signed?.rotationDemand, route != .rotateKey || answer.status != 200 {
+        if !isVerdict, !hasNewKey, let demand = judgement?.signed?.rotationDemand {
             answer.headers.append((HeaderName.rotate, demand.headerValue))
         }
         return answer

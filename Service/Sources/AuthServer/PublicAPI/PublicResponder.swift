@@ -81,7 +81,10 @@ struct PublicResponder: ListenerResponder {
         case .rotateKey:
             let (verified, body) = try await signed(request, for: .rotateKey, &outcome)
             let rotation = try RotateKeyRequest(received: body)
-            return .json(try await tracer.step("rotate") { try await service.rotateKey(rotation, verified) })
+            let answer = try await tracer.step("rotate") { try await service.rotateKey(rotation, verified) }
+            // A repeated rotation names the current key, and a demand is about that key.
+            outcome.hasNewKey = (try? DevicePublicKey(base64: rotation.newPublicKeyText)) != verified.device.key
+            return .json(answer)
         case .device:
             let (verified, _) = try await signed(request, for: .deregister, &outcome)
             try await service.deregister(verified)

@@ -17,6 +17,14 @@ extension String {
     }
 }
 
+extension AppRecord {
+    /// The status of a device whose proof verified, and whether it is registered only because the app observes.
+    var admission: (status: DeviceStatus, isObserved: Bool) {
+        guard registration.approval == .manual else { return (.registered, false) }
+        return mode == .observe ? (.registered, true) : (.pending, false)
+    }
+}
+
 /// Decides whether an app may be added or changed, from its record and the other apps' records. Stores do not check these rules.
 extension AppRecord {
     /// The audit event of adding this record.

@@ -14,7 +14,7 @@ enum DeviceCommand: Sendable {
     case proveAgain(VerifiedEvidence, of: DevicePublicKey, wasSeen: Bool)
     /// The device's pending proof verified.
     case settleProof(VerifiedEvidence)
-    /// Policy admits a pending device.
+    /// Policy admits a pending device. It is marked if that is only because the app observes.
     case admit
     /// The device's pending proof was refused, or waited too long.
     case refuseProof(outcome: String)

@@ -51,7 +51,7 @@ extension DeviceRecord {
             return (.deviceEvidenceReplaced, Self.settled("verified"))
         case .admit:
             guard status(under: app.mode) == .pending else { return nil }
-            (status, admittedUnderObservation) = (.registered, false)
+            (status, admittedUnderObservation) = (.registered, app.admission.isObserved)
             return (.deviceApproved, registrationDetail)
         case .refuseProof(let outcome):
             // A later proof of the device may have verified. Then this refusal changes nothing.
@@ -65,7 +65,7 @@ extension DeviceRecord {
 
         case .approve(let allowsUnproven):
             try requirePending(under: app.mode, "be approved")
-            var detail = Self.to(.registered)
+            var detail = change(to: .registered)
             if assurance.isUnproven {
                 guard allowsUnproven else {
                     let reason =
@@ -79,32 +79,29 @@ extension DeviceRecord {
             return (.deviceApproved, detail)
         case .reject:
             try requirePending(under: app.mode, "be rejected")
+            let detail = change(to: .rejected)
             (status, admittedUnderObservation) = (.rejected, false)
-            return (.deviceRejected, Self.to(.rejected))
+            return (.deviceRejected, detail)
         case .revoke(let reason):
             guard status != .revoked else { return nil }
             guard status != .deregistered else { throw .status(status, "be revoked") }
+            var detail = change(to: .revoked)
             status = .revoked
-            var detail = Self.to(.revoked)
             if let reason { detail["reason"] = .string(reason) }
             return (.deviceRevoked, detail)
         case .demandRotation(let demand):
             try requireMayRotate("be made to rotate")
             let demand = try demand.joining(mustRotate, at: now)
             guard demand != mustRotate else { return nil }
+            var detail = demand.detail
+            detail["before"] = .object(mustRotate?.detail ?? JSONObject())
             mustRotate = demand
-            return (
-                .deviceMustRotate,
-                JSONObject([("by", .integer(demand.by.seconds)), ("reason", .string(demand.reason.rawValue))])
-            )
+            return (.deviceMustRotate, detail)
         case .liftRotationDemand:
             try requireMayRotate("be relieved of a rotation")
             guard let demand = mustRotate else { return nil }
             mustRotate = nil
-            return (
-                .deviceRotationLifted,
-                JSONObject([("by", .integer(demand.by.seconds)), ("reason", .string(demand.reason.rawValue))])
-            )
+            return (.deviceRotationLifted, demand.detail)
         case .lowerScheme(let scheme):
             try requireMayRotate("sign under another scheme")
             guard scheme <= highestScheme else {
@@ -112,8 +109,9 @@ extension DeviceRecord {
                     .conflict, "the device's floor is scheme \(highestScheme.rawValue): lower it, or leave it")
             }
             guard scheme < highestScheme else { return nil }
+            let detail = JSONObject([("from", .integer(highestScheme.rawValue)), ("to", .integer(scheme.rawValue))])
             highestScheme = scheme
-            return (.deviceSchemeLowered, JSONObject([("to", .integer(scheme.rawValue))]))
+            return (.deviceSchemeLowered, detail)
         }
     }
 
@@ -259,12 +257,20 @@ extension DeviceRecord {
         ])
     }
 
-    private static func to(_ status: DeviceStatus) -> JSONObject { JSONObject([("to", .string(status.rawValue))]) }
+    /// The status before and after a decision.
+    private func change(to status: DeviceStatus) -> JSONObject {
+        JSONObject([("from", .string(self.status.rawValue)), ("to", .string(status.rawValue))])
+    }
 
     private static func settled(_ outcome: String) -> JSONObject { JSONObject([("pending_proof", .string(outcome))]) }
 }
 
 extension RotationDemand {
+    /// The demand in the detail of an audit event.
+    fileprivate var detail: JSONObject {
+        JSONObject([("by", .integer(by.seconds)), ("reason", .string(reason.rawValue))])
+    }
+
     /// The demand that results from this one and the stored one. A second demand for compromise never gives a key more time.
     ///
     /// A scheduled demand replaces a scheduled one, and leaves one for compromise unchanged. A demand for compromise gets

@@ -138,7 +138,7 @@ struct PendingProofs: Sendable {
 
     /// Admits the device if the policy needs no approval, and erases its proof.
     private func finish(_ device: DeviceRecord, app: ProvisionedApp) async throws(Refusal) {
-        if app.record.registration.approval == .auto { _ = try await apply(.admit, device, app.record) }
+        if app.record.admission.status == .registered { _ = try await apply(.admit, device, app.record) }
         try await erase(device.deviceID)
     }
 

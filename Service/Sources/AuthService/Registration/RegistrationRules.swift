@@ -109,20 +109,14 @@ struct RegistrationRules: Sendable {
         }
     }
 
-    /// The status that policy gives to an admitted device, and whether it is registered only because of mode `observe`.
-    private func status(for app: ProvisionedApp) -> (status: DeviceStatus, underObservation: Bool) {
-        guard app.record.registration.approval == .manual else { return (.registered, false) }
-        return app.record.mode == .observe ? (.registered, true) : (.pending, false)
-    }
-
     private func admit(
         _ request: RegisterRequest, _ key: DevicePublicKey, _ evidence: VerifiedEvidence, app: ProvisionedApp
     ) async throws(Refusal) -> RegisterResponse? {
-        let (status, underObservation) = status(for: app)
+        let (status, isObserved) = app.record.admission
         let device = DeviceRecord(
             appID: request.appID, deviceID: DeviceID(from: random), platform: request.platform, status: status,
             key: key, assurance: evidence.assurance, appVersion: evidence.appVersion, appAttest: evidence.appAttest,
-            registeredAt: clock.now, admittedUnderObservation: underObservation, localID: request.deviceLocalID)
+            registeredAt: clock.now, admittedUnderObservation: isObserved, localID: request.deviceLocalID)
         switch try await insert(device, app: app) {
         case .inserted:
             return RegisterResponse(deviceID: device.deviceID, status: status == .pending ? .pending : .registered)
@@ -142,7 +136,7 @@ struct RegistrationRules: Sendable {
     ) async throws(Refusal) -> RegisterResponse? {
         guard request.keyProof != nil else { throw outage }
         let binding = try await storeCall { () async throws(StoreError) in try await store.binding(of: key.thumbprint) }
-        if let binding { return try await pendingAlready(request, key, binding, outage: outage) }
+        if let binding { return try await pendingAlready(request, key, binding, app: app, outage: outage) }
         guard app.record.registration.providerOutage == .pending, let pendingProofs else { throw outage }
         return try await holdAsPending(request, key, app: app, proofs: pendingProofs, outage: outage)
     }
@@ -160,7 +154,7 @@ struct RegistrationRules: Sendable {
         guard outcome != .inserted else { return RegisterResponse(deviceID: device.deviceID, status: .pending) }
         try await proofs.erase(device.deviceID)
         switch outcome {
-        case .keyTaken(let binding): return try await pendingAlready(request, key, binding, outage: outage)
+        case .keyTaken(let binding): return try await pendingAlready(request, key, binding, app: app, outage: outage)
         case .tooManyPending: throw Self.tooManyPending
         case .appChanged: return nil
         case .inserted, .attestedKeyTaken: throw outage
@@ -169,9 +163,10 @@ struct RegistrationRules: Sendable {
 
     /// The answer to the holder of a pending device's key during an outage. Throws the outage if there is no such device.
     private func pendingAlready(
-        _ request: RegisterRequest, _ key: DevicePublicKey, _ binding: KeyBinding, outage: Refusal
+        _ request: RegisterRequest, _ key: DevicePublicKey, _ binding: KeyBinding, app: ProvisionedApp, outage: Refusal
     ) async throws(Refusal) -> RegisterResponse {
-        guard let known = try await current(binding, key, request), known.status == .pending else { throw outage }
+        guard let known = try await current(binding, key, request), known.status(under: app.record.mode) == .pending
+        else { throw outage }
         return RegisterResponse(deviceID: known.deviceID, status: .pending)
     }
 
@@ -227,9 +222,7 @@ struct RegistrationRules: Sendable {
                 return RegisterResponse(deviceID: device.deviceID, status: .pending)
             }
             if device.assurance.isUnproven { try await pendingProofs?.erase(device.deviceID) }
-            // A pending device cannot be marked as admitted under observation, so observation does not admit it.
-            let (status, underObservation) = status(for: app)
-            guard status == .registered, !underObservation else {
+            guard app.record.admission.status == .registered else {
                 return RegisterResponse(deviceID: device.deviceID, status: .pending)
             }
             return try await approve(proven, app: app)

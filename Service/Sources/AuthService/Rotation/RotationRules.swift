@@ -13,6 +13,10 @@ struct RotationRules: Sendable {
     /// Judges a rotation whose request verified.
     func rotate(_ verified: VerifiedRequest, _ body: RotateKeyRequest) async throws(Refusal) -> RotateKeyResponse {
         let newKey = try wellFormed { try DevicePublicKey(base64: body.newPublicKeyText) }
+        // An assertion, a proof or a key attestation must be verified, and that needs a challenge.
+        guard body.challenge != nil || body.assertion == nil && body.proof == nil && body.keyAttestation == nil else {
+            throw Refusal(malformed: ContractError("what attests a rotation needs a challenge"))
+        }
         // Another node may have rotated the key since the row was cached.
         guard let device = try await devices.read(verified.deviceID, of: verified.appID) else {
             throw Refusal(.notRegistered, "no such device")
@@ -36,8 +40,9 @@ struct RotationRules: Sendable {
     private func repeated(
         _ device: DeviceRecord, _ verified: VerifiedRequest, reason: RotationReason
     ) async throws(Refusal) -> RotateKeyResponse {
-        let status = AccessTable.State(device.status(under: verified.app.record.mode))
-        try AccessTable.require(.rotateKey, in: AccessTable.States(status: status))
+        try AccessTable.require(
+            .rotateKey, of: device, signedBy: .current, mode: verified.app.record.mode, keys: verified.app.record.keys,
+            now: verified.at)
         // Compare keys, not roles: the cached row by which the request was verified may be older than this rotation.
         let signer = verified.signedBy == .current ? verified.device.key : verified.device.previousKey
         guard signer == device.key || signer == device.previousKey else {
@@ -70,16 +75,14 @@ struct RotationRules: Sendable {
     private func reattest(
         _ device: DeviceRecord, _ verified: VerifiedRequest, _ body: RotateKeyRequest, _ newKey: DevicePublicKey
     ) async throws(Refusal) -> Reattestation? {
-        guard body.assertion != nil || body.proof != nil || body.keyAttestation != nil else {
+        guard let challenge = body.challenge,
+            body.assertion != nil || body.proof != nil || body.keyAttestation != nil
+        else {
             // A device in development mode has no attestation. On the production channel it is refused earlier.
             guard !verified.app.record.keys.reattestOnRotation || device.assurance.app == .development else {
                 throw Refusal(.attestationRequired, "the app attests again on rotation")
             }
             return nil
-        }
-        // An assertion, a proof or a key attestation must be verified, and that needs a challenge.
-        guard let challenge = body.challenge else {
-            throw Refusal(malformed: ContractError("what attests a rotation needs a challenge"))
         }
         try await challenges.take(challenge, of: verified.app.record.appID, for: .rotate)
         let nonce = BindingNonce(

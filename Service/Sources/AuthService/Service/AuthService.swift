@@ -158,11 +158,7 @@ public struct AuthService: Sendable {
 
     /// Judges a signed request on one of the service's own routes.
     public func judge(_ request: IncomingRequest, for operation: Operation) async -> Judgement {
-        let judgement = await verifier.judge(request, for: operation)
-        guard case .success(let verified) = judgement.result, !request.bodyNames(verified.appID, verified.deviceID)
-        else { return judgement }
-        let refusal = Refusal(malformed: ContractError("app_id and device_id must equal the headers'"))
-        return .refused(refusal, app: verified.app, signed: verified)
+        await verifier.judge(request, for: operation)
     }
 
     /// Judges a signed request on one of the service's own routes, for callers that only need the accepted request.

@@ -19,7 +19,7 @@ struct TokenIssuer: Sendable {
         _ request: TokenRequest, for device: DeviceRecord, of record: AppRecord, at now: UnixTime
     ) async throws(Refusal) -> TokenResponse {
         let audience = request.audience ?? record.appID.text
-        if audience != record.appID.text {
+        if !audience.utf8.elementsEqual(record.appID.text.utf8) {
             try requireListed(audience, of: record)
             try await requireNoOtherApp(audience, of: record)
         }

@@ -105,10 +105,8 @@ enum AccessTable {
     }
 
     private static func narrower(_ access: Access, _ state: State?, _ operation: Operation) -> Access {
-        guard let state else { return access }
-        if case .refused = access { return access }
-        let other = Self.access(state, operation)
-        return other == .allowed ? access : other
+        guard let state, access == .allowed else { return access }
+        return Self.access(state, operation)
     }
 
     /// The states of a device for a request by one of its keys.

@@ -61,7 +61,7 @@ package struct ForwardedRequest: Sendable {
         guard scheme == "http" || scheme == "https" else {
             throw Self.malformed("X-Forwarded-Proto must be http or https")
         }
-        let host = try wellFormed { try headers.one("Host") }
+        let host = try Self.set("Host", try wellFormed { try headers.one("Host") })
         let authority = line == nil ? try value(.forwardedHost) ?? host : host
         let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         return VerifyRequest(

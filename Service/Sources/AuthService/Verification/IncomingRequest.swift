@@ -47,14 +47,15 @@ public final class IncomingRequest: Sendable {
 }
 
 extension IncomingRequest {
-    /// Whether the body's `app_id` and `device_id`, if present, equal these ids. A body that is not a JSON object has neither.
+    /// Whether the body is empty, or a JSON object whose `app_id` and `device_id`, if present, equal these ids byte for byte.
     func bodyNames(_ appID: AppID, _ deviceID: DeviceID) -> Bool {
-        guard case .bytes(let body) = body, !body.isEmpty,
-            let fields = try? JSONFields(JSONValue(parsing: body, limits: JSONValue.Limits(bytes: body.count)))
-        else { return true }
+        guard case .bytes(let body) = body, !body.isEmpty else { return true }
         do {
-            return try fields.optionalString("app_id") ?? appID.text == appID.text
-                && fields.optionalString("device_id") ?? deviceID.text == deviceID.text
+            let fields = try JSONFields(JSONValue(parsing: body, limits: JSONValue.Limits(bytes: body.count)))
+            for (name, id) in [("app_id", appID.text), ("device_id", deviceID.text)] {
+                guard try fields.optionalString(name)?.utf8.elementsEqual(id.utf8) ?? true else { return false }
+            }
+            return true
         } catch { return false }
     }
 }

@@ -4,7 +4,7 @@ package import AuthContract
 extension RequestVerifier {
     /// The origins that the request may have been sent to, as the configuration of the service or of the app lists them.
     /// If the service has no configured origins, its own routes accept the origin of the request if that origin is
-    /// loopback. If the result is empty, scheme 2 is refused.
+    /// loopback. If the result is empty, scheme 2 is refused on these routes.
     func origins(
         of request: IncomingRequest, app: ProvisionedApp, _ operation: Operation
     ) throws(Refusal) -> [RequestOrigin] {
@@ -19,7 +19,9 @@ extension RequestVerifier {
             guard let received, received.isLoopback else { return [] }
             return [received]
         }
-        guard !app.authorities.isEmpty else { return [] }
+        guard !app.authorities.isEmpty else {
+            throw Refusal(setUp: .unsupportedSigVersion, "a scheme 2 request, and signature.authorities are empty")
+        }
         let received = try wellFormed { try RequestOrigin(request.provenance) }
         guard app.authorities.contains(received) else {
             let known = app.authorities.map(\.description).sorted().joined(separator: ", ")

@@ -47,24 +47,24 @@ struct RequestVerifier: Sendable {
             try await refuseDevelopmentHeader(request, of: found)
             let origins = headers.scheme == .one ? [] : try origins(of: request, app: found, operation)
             let now = clock.now
-            var stale: Refusal?
+            let tag = verification.map { ClaimTag(of: $0, by: headers.deviceID) }
+            var isFresh = true
             do throws(Refusal) { try requireFresh(headers.timestamp, now: now, found) } catch {
-                // Do not refuse a repeated call of `/verify` yet: if the first call made its replay claims in time, repetitions are
-                // accepted for a minute.
+                // If the first call of a repeated `/verify` made its replay claims in time, repetitions are accepted for a minute.
                 let age = now - headers.timestamp
-                guard verification != nil, age >= 0,
-                    age <= found.record.signature.pastWindowSeconds + ClaimTag.life
+                guard let tag, age >= 0, age <= found.record.signature.pastWindowSeconds + ClaimTag.life,
+                    try await holds(tag, of: headers.deviceID, now: now)
                 else { throw error }
-                stale = error
+                isFresh = false
             }
             guard let cached = try await devices.find(headers.deviceID, of: headers.appID) else {
                 throw Refusal(.notRegistered, "no such device")
             }
             claimed?.exists = true
+            // A deregistered device does not exist, so it is refused before the request's path and body are judged.
+            guard cached.row.device.status != .deregistered else { throw Self.deregistered }
             let attempt = try SignedRequest(
                 request, headers, of: found, for: operation, origin: origins.first, now: now)
-            let tag = verification.map { ClaimTag(of: $0, by: attempt.deviceID) }
-            if let stale { try await requireHeld(tag, attempt, else: stale) }
             let judgement = try await neverRefuseByCachedRow(
                 cached, attempt, orAt: origins.dropFirst(), from: operation == .otherService ? nil : address)
             signed = judgement.signed
@@ -73,7 +73,11 @@ struct RequestVerifier: Sendable {
                 try await protection.admitDevice(attempt.deviceID)
             }
             var verified = try judgement.get()
-            if stale == nil {
+            // Before anything changes: a refused body raises no scheme floor and no counter.
+            guard operation == .otherService || request.bodyNames(headers.appID, headers.deviceID) else {
+                throw Refusal(malformed: ContractError("app_id and device_id must equal the headers'"))
+            }
+            if isFresh {
                 try await admitAndClaim(verified.request, tag)
             } else {
                 try await protection.admitDevice(attempt.deviceID)
@@ -164,9 +168,7 @@ struct RequestVerifier: Sendable {
     /// Refuses a deregistered device. Then checks the signature, the device's status, the key's age, the assurance and the scheme
     /// floor.
     func admit(_ request: SignedRequest, _ row: DeviceRow) -> Judgement {
-        guard row.device.status != .deregistered else {
-            return .refused(Refusal(.notRegistered, "the device is deregistered"), app: request.app)
-        }
+        guard row.device.status != .deregistered else { return .refused(Self.deregistered, app: request.app) }
         guard let role = signingKey(request, row) else {
             return .refused(Refusal(.invalidSignature, "neither key of the device verifies"), app: request.app)
         }
@@ -180,6 +182,8 @@ struct RequestVerifier: Sendable {
             return .accepted(verified)
         } catch { return .refused(error, app: request.app, signed: verified) }
     }
+
+    private static let deregistered = Refusal(.notRegistered, "the device is deregistered")
 
     func signingKey(_ request: SignedRequest, _ row: DeviceRow) -> SigningKeyRole? {
         func verifies(_ key: DevicePublicKey, named name: @autoclosure () -> String) -> Bool {
@@ -245,15 +249,9 @@ struct RequestVerifier: Sendable {
         try protection.admitDevice(after: wait)
     }
 
-    /// Refuses a request that is no longer fresh, unless the same verification made its claims within the last minute.
-    private func requireHeld(
-        _ tag: ClaimTag?, _ request: SignedRequest, else stale: Refusal
-    ) async throws(Refusal) {
-        guard let tag else { throw stale }
-        let isHeld = try await storeCall { () async throws(StoreError) in
-            try await replay.holds(tag, of: request.deviceID, now: request.now)
-        }
-        guard isHeld else { throw stale }
+    /// Whether the verification with this tag made its claims within the last minute.
+    private func holds(_ tag: ClaimTag, of device: DeviceID, now: UnixTime) async throws(Refusal) -> Bool {
+        try await storeCall { () async throws(StoreError) in try await replay.holds(tag, of: device, now: now) }
     }
 
     /// Counts the request's replay claims in the app's quota of live claims, and makes the claims.

@@ -59,9 +59,7 @@ final class SignedRequest: Sendable {
             ]
         case .two(let headers):
             guard let origin else {
-                let unset =
-                    operation == .otherService || !app.hasSchemeTwo
-                    ? "signature.authorities are empty" : "server.public_origin is not set"
+                let unset = app.hasSchemeTwo ? "server.public_origin is not set" : "signature.authorities are empty"
                 throw Refusal(setUp: .unsupportedSigVersion, "a scheme 2 request, and \(unset)")
             }
             try Self.requireDigest(headers.contentDigest, of: request.body)

@@ -93,7 +93,9 @@ extension QuestionRules {
         let error = ErrorBody(
             code: code, message: text(fields, "message", 500) ?? "The request was refused.",
             requestID: text(fields, "request_id", 128) ?? id, serverTimestamp: time ?? now())
-        return RefusalAnswer(status: response.status, error, further)
+        var refusal = RefusalAnswer(status: response.status, error, further)
+        refusal.isVerdict = true
+        return refusal
     }
 
     /// The text of a member, cut to `length` code points; nil if it is absent or empty.

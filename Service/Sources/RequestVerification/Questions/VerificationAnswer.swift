@@ -44,6 +44,8 @@ public struct RefusalAnswer: Error, Sendable, Hashable {
     public let body: [UInt8]
     /// Whether other requests would get no verdict either: the service is unreachable, or refuses the credential.
     package internal(set) var isOutage = false
+    /// Whether the service refused the request. If so, it works.
+    package internal(set) var isVerdict = false
 
     init(status: Int, _ error: ErrorBody, _ further: [(String, String)] = []) {
         self.status = status

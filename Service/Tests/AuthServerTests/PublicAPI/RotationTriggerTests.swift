@@ -36,8 +36,9 @@ import Testing
             token: token.code ?? "\(token.status)", verified: verdict.code ?? "\(verdict.status)")
     }
 
-    private func rotate(_ device: TestDevice, _ server: TestServer) async throws -> (RawResponse, TestDevice) {
-        let next = P256.Signing.PrivateKey()
+    private func rotate(
+        _ device: TestDevice, _ server: TestServer, to next: P256.Signing.PrivateKey = P256.Signing.PrivateKey()
+    ) async throws -> (response: RawResponse, device: TestDevice) {
         let response = try await device.send(
             .rotateKey, to: server,
             body: [
@@ -62,6 +63,22 @@ import Testing
         #expect(response.status == 200, "\(response.text)")
         #expect(response.values("X-Synheart-Rotate").isEmpty)
         #expect(try await meets(next, server) == Met(mustRotate: false, told: [], token: "200", verified: "200"))
+    }
+
+    @Test func `a repeated rotation is told of a demand that came after it`() async throws {
+        try await TestServer.with { server in
+            let device = try await TestDevice.register(at: server)
+            let next = P256.Signing.PrivateKey()
+            let by = server.clock.now + 3600
+            #expect(try await rotate(device, server, to: next).response.values("X-Synheart-Rotate").isEmpty)
+            try await server.service.administration.forceRotation(
+                DeviceID(device.id), of: AppID(TestServer.appID), by: by, actor: "test")
+            for key in [device.key, next] {
+                let (response, _) = try await rotate(TestDevice(key: key, id: device.id), server, to: next)
+                #expect(response.status == 200)
+                #expect(response.values("X-Synheart-Rotate") == ["required; by=\(by); reason=scheduled"])
+            }
+        }
     }
 
     @Test func `a device must rotate because an operator demands it`() async throws {

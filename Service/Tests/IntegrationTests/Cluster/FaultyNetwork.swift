@@ -26,11 +26,13 @@ final class FaultyNetwork: @unchecked Sendable {
     private var random = SeededNumbers(seed: 0)
     private var isOver = false
 
-    /// Listens on a free loopback port, and connects each client to `target`.
-    init(to target: Int) throws {
+    /// Connects each client to `target`.
+    ///
+    /// - Parameter port: the loopback port to listen on; nil: a free one.
+    init(to target: Int, port: Int? = nil) throws {
         self.target = target
-        let free = try LoopbackPort.reserve()
-        port = free
+        let free = try port ?? LoopbackPort.reserve()
+        self.port = free
         listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         var reuse: Int32 = 1
         setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &reuse, socklen_t(MemoryLayout<Int32>.size))

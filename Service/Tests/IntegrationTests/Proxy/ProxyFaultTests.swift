@@ -1,5 +1,6 @@
 import AuthContract
 import Foundation
+import ServiceTestHelpers
 import StrictJSON
 import Testing
 
@@ -22,6 +23,29 @@ import Testing
         let metrics = await WireConnection.exchange(port: operations, WireRequest(method: "GET", target: "/metrics"))
         #expect(metrics?.text.contains("synheart_proxy_requests_total{outcome=\"unavailable\"} 1") == true)
         #expect(metrics?.text.contains("synheart_proxy_requests_total{outcome=\"verified\"} 0") == true)
+    }
+
+    @Test func `the first verdict ends the outage in the readiness report, even if it is a refusal`() async throws {
+        let fixture = try await ProxyFixture(in: folder)
+        let port = try LoopbackPort.reserve()
+        let proxy = try await fixture.proxy(
+            ["--operations-listen", "127.0.0.1:0"], service: "http://127.0.0.1:\(port)")
+        let operations = try #require(proxy.operationsPort)
+        func outage() async throws -> JSONValue? {
+            let ready = await WireConnection.exchange(port: operations, WireRequest(method: "GET", target: "/readyz"))
+            return try #require(ready?.json["degraded"]?.object)["auth_service"]
+        }
+        #expect(try await proxy.send(fixture.signed()).status == 503)
+        #expect(try await outage() != nil)
+        let network = try FaultyNetwork(to: fixture.service.port, port: port)
+        defer { network.close() }
+        // The proxy itself refuses a request without headers of the protocol. This says nothing about the service.
+        #expect(try await proxy.send(WireRequest(method: "GET", target: "/v1/pay")).status == 400)
+        #expect(try await outage() != nil)
+        var changed = try fixture.signed()
+        changed.body = Array("{}".utf8)
+        #expect(try await proxy.send(changed).status == 401)
+        #expect(try await outage() == nil)
     }
 
     @Test func `a body arrives in every framing, and a body in two framings does not`() async throws {

@@ -15,7 +15,7 @@ public interface FlutterPlugin {
         private final Context applicationContext;
         private final BinaryMessenger binaryMessenger;
 
-        /** Exists only in the stand-in: Flutter's class has no constructor with only these two parameters. */
+        /** Stand-in only: Flutter's class has no constructor with only these two parameters. */
         public FlutterPluginBinding(Context applicationContext, BinaryMessenger binaryMessenger) {
             this.applicationContext = applicationContext;
             this.binaryMessenger = binaryMessenger;

@@ -26,6 +26,24 @@ class RecordTest {
     private val appId = "com.example.app"
     private val deviceId = "123e4567-e89b-42d3-a456-426614174000"
 
+    @Test
+    fun `a rotation is for a compromise if the service demands that`() {
+        val (old, new) = KeyAlias.both(appId)
+        val key = KeyReference(old, "old")
+        val registered = listOf(
+            IdentityEvent.ChallengeReceived("https://auth.example.com"), IdentityEvent.KeyReady(key, false),
+            IdentityEvent.RegistrationSending, IdentityEvent.Registered(deviceId, 1_700_000_000),
+        ).fold(IdentityRecord(appId)) { record, event -> record.after(event) }
+        for ((demanded, expected) in listOf(
+            null to RotationReason.SCHEDULED, RotationReason.SCHEDULED to RotationReason.SCHEDULED,
+            RotationReason.COMPROMISE to RotationReason.COMPROMISE,
+        )) {
+            val record = demanded?.let { registered.after(IdentityEvent.RotationDemanded(RotationDemand(1_800_000_000, it), key)) } ?: registered
+            val journal = record.after(IdentityEvent.RotationStarted(new, RotationReason.SCHEDULED)).journal
+            assertEquals(expected, (journal as JournalEntry.Rotation).reason)
+        }
+    }
+
     private fun randomEvent(random: Random): IdentityEvent {
         val alias = KeyAlias.both(appId).random(random)
         val thumbprint = "thumbprint${random.nextInt(3)}"

@@ -104,7 +104,7 @@ internal class AuthenticatedSend(
             if (isAuthOrigin) answer.rotationDemand?.let { context.note(it, signed.key) }
             val verdict = verdict(answer)
             if (verdict == null) {
-                if (answer.isOfVerifiedRequest) noteScheme(used)
+                if (answer.isOfVerifiedRequest) context.noteScheme(used, signed.record)
                 return answer
             }
             val isRepeated = !recovered.add(verdict.code)
@@ -164,13 +164,6 @@ internal class AuthenticatedSend(
     /** Whether a second copy has no second effect. */
     private val isRepeatable: Boolean
         get() = request.method.upperAscii() in IDEMPOTENT || request.headers.any { it.first.equals("Idempotency-Key", ignoreCase = true) }
-
-    private suspend fun noteScheme(used: SignatureScheme) {
-        try {
-            context.noteScheme(used, context.ledger.load())
-        } catch (_: SynheartAuthException) {
-        }
-    }
 
     /**
      * Learns the clock after the service refused a copy that was signed with the offset [used] when the monotonic clock

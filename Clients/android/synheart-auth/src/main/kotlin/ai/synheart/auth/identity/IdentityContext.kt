@@ -269,7 +269,10 @@ internal class IdentityContext(val appId: String, val configuration: Configurati
      * service raises its floor for the device too.
      */
     suspend fun noteScheme(scheme: SignatureScheme, record: IdentityRecord) {
-        if (scheme > record.schemeFloor) ledger.tryApply(IdentityEvent.SchemeUsed(scheme))
+        if (scheme <= record.schemeFloor) return
+        // The answer may be to a request of an identity that was reset meanwhile.
+        val now = try { ledger.load() } catch (_: SynheartAuthException) { return }
+        if (now.deviceId == record.deviceId) ledger.tryApply(IdentityEvent.SchemeUsed(scheme))
     }
 
     companion object {

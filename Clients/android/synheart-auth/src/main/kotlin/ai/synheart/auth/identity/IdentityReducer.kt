@@ -166,13 +166,11 @@ private fun IdentityRecord.failed(forgetsKey: Boolean): IdentityRecord {
 
 private fun IdentityRecord.rotating(event: IdentityEvent.RotationStarted): IdentityRecord {
     if (event.alias == key?.alias || identity != Identity.ACTIVE) throw refusal(IdentityState.REGISTERING)
-    val running = journal as? JournalEntry.Rotation
-    val entry = when {
-        running == null -> JournalEntry.Rotation(event.alias, event.reason)
-        event.reason == RotationReason.COMPROMISE -> running.copy(reason = event.reason)
-        else -> running
-    }
-    return (if (state == IdentityState.REGISTERING) this else moved(Cause.ROTATION)).copy(journal = entry)
+    val entry = journal as? JournalEntry.Rotation ?: JournalEntry.Rotation(event.alias, event.reason)
+    // The stronger reason wins, whether the app, an earlier attempt or the service names it.
+    val isCompromised = RotationReason.COMPROMISE in listOf(event.reason, rotationDemand?.reason)
+    return (if (state == IdentityState.REGISTERING) this else moved(Cause.ROTATION))
+        .copy(journal = if (isCompromised) entry.copy(reason = RotationReason.COMPROMISE) else entry)
 }
 
 private fun IdentityRecord.withRotation(edit: JournalEntry.Rotation.() -> JournalEntry.Rotation): IdentityRecord {
