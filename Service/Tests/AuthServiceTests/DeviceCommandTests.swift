@@ -196,6 +196,24 @@ struct DeviceCommandTests {
         #expect(change?.after.mustRotate == set)
     }
 
+    @Test("the audit event of a decision says what was before")
+    func before() throws {
+        let pending = try Self.device { $0.status = .pending }
+        let registered = try Self.device { ($0.highestScheme, $0.mustRotate) = (.two, Self.demand(.scheduled, in: 9)) }
+        for (command, device, from, to) in [
+            (DeviceCommand.approve(allowsUnproven: true), pending, JSONValue("pending"), JSONValue("registered")),
+            (.reject, pending, "pending", "rejected"), (.revoke(reason: nil), registered, "registered", "revoked"),
+            (.lowerScheme(to: .one), registered, 2, 1),
+        ] {
+            let detail = try #require(try Self.apply(command, to: device)).event.detail
+            #expect(detail["from"] == from && detail["to"] == to, "\(command)")
+        }
+        let demand = try #require(
+            try Self.apply(.demandRotation(Self.demand(.compromise, in: 5)), to: registered)
+        ).event.detail
+        #expect(demand["before"]?.object?["reason"] == "scheduled" && demand["reason"] == "compromise")
+    }
+
     @Test("a demand for compromise does not revive a key whose rotation is overdue, and does not end it unasked")
     func overdueDemand() throws {
         let device = try Self.device { $0.mustRotate = Self.demand(.scheduled, in: -9) }

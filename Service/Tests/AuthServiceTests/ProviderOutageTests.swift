@@ -151,6 +151,37 @@ struct ProviderOutageTests {
         try await world.verify(device)
     }
 
+    @Test("the policy after the provider's answer decides about the device, not the policy before it")
+    func policyChangedMeanwhile() async throws {
+        let world = try await World(Self.waiting)
+        let device = try await waitingDevice(world)
+        world.google.comeBack()
+        world.google.neverReturn()
+        let asked = AsyncStream<Void>.makeStream()
+        world.google.whenAsked { asked.continuation.yield() }
+        async let settled: Void = world.service.settlePendingProofs()
+        for await _ in asked.stream { break }
+        try await world.change(["registration": ["provider_outage": "pending", "approval": "manual"]])
+        world.google.comeBack()
+        await settled
+        let row = try await world.row(device)
+        #expect(row.status == .pending && row.assurance.app == .playIntegrity)
+    }
+
+    @Test("a held proof that verifies under observation admits its device, and marks it")
+    func settledUnderObservation() async throws {
+        let manual: JSONValue = ["provider_outage": "pending", "approval": "manual"]
+        let world = try await World(["registration": manual, "mode": "observe"])
+        let device = try await waitingDevice(world)
+        world.google.comeBack()
+        await world.service.settlePendingProofs()
+        let row = try await world.row(device)
+        #expect(row.status == .registered && row.admittedUnderObservation)
+        try await world.verify(device)
+        try await world.change(["registration": manual])
+        try await expect(.devicePending) { try await world.verify(device) }
+    }
+
     @Test("a decision of an operator wins, and the proof is erased")
     func decidedMeanwhile() async throws {
         let world = try await World(Self.waiting)

@@ -88,7 +88,10 @@ struct PendingProofs: Sendable {
         // Another proof of the device verified meanwhile. Or this proof verified in an earlier call of `settle()`, and a
         // later step of that call failed. Do not verify it again: a provider may refuse a proof that it has already judged.
         guard device.assurance.isUnproven else {
-            do throws(Refusal) { return try await finish(device, app: try await apps.enabled(proof.appID)) } catch {
+            do throws(Refusal) {
+                _ = try await apps.enabled(proof.appID)
+                return try await finish(device)
+            } catch {
                 guard error.code == .unknownApp, age > Self.longestWait else { throw error }
                 return try await erase(proof.deviceID)
             }
@@ -133,12 +136,14 @@ struct PendingProofs: Sendable {
     ) async throws(Refusal) {
         let outcome = try await apply(.settleProof(evidence), device, app.record)
         if case .keyTaken? = outcome { return try await reject(device, "attested_key_taken") }
-        try await finish(device, app: app)
+        try await finish(device)
     }
 
-    /// Admits the device if the policy needs no approval, and erases its proof.
-    private func finish(_ device: DeviceRecord, app: ProvisionedApp) async throws(Refusal) {
-        if app.record.admission.status == .registered { _ = try await apply(.admit, device, app.record) }
+    /// Admits the device if the app's policy needs no approval, and erases its proof. The policy is read here, because it may have changed
+    /// while the provider was asked.
+    private func finish(_ device: DeviceRecord) async throws(Refusal) {
+        let app = try await storeCall { () async throws(StoreError) in try await apps.record(device.appID) }
+        if let app, app.admission.status == .registered { _ = try await apply(.admit, device, app) }
         try await erase(device.deviceID)
     }
 

@@ -75,6 +75,8 @@ struct RequestVerifier: Sendable {
             var verified = try judgement.get()
             // Before anything changes: a refused body raises no scheme floor and no counter.
             guard operation == .otherService || request.bodyNames(headers.appID, headers.deviceID) else {
+                // The request makes no replay claims, so it can be repeated. The device's rate limit bounds the copies.
+                try await protection.admitDevice(headers.deviceID)
                 throw Refusal(malformed: ContractError("app_id and device_id must equal the headers'"))
             }
             if isFresh {
