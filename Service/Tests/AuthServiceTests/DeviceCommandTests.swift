@@ -199,9 +199,12 @@ struct DeviceCommandTests {
     @Test("the audit event of a decision says what was before")
     func before() throws {
         let pending = try Self.device { $0.status = .pending }
+        let marked = try Self.device { $0.admittedUnderObservation = true }
         let registered = try Self.device { ($0.highestScheme, $0.mustRotate) = (.two, Self.demand(.scheduled, in: 9)) }
         for (command, device, from, to) in [
             (DeviceCommand.approve(allowsUnproven: true), pending, JSONValue("pending"), JSONValue("registered")),
+            // A device that was admitted under observation is pending in an app that enforces.
+            (.approve(allowsUnproven: false), marked, "pending", "registered"),
             (.reject, pending, "pending", "rejected"), (.revoke(reason: nil), registered, "registered", "revoked"),
             (.lowerScheme(to: .one), registered, 2, 1),
         ] {

@@ -85,8 +85,8 @@ extension Readiness {
         }
     }
 
-    /// Judges a store that all nodes share. If only some of its parts, such as servers, are unusable, throws `Degraded`
-    /// and not a failure: an unready node would also keep its clients away from the parts that work.
+    /// Judges a store that all nodes share. Throws `Degraded` in place of a failure if some of its parts, such as servers, still work:
+    /// no client of an unready node could use those parts.
     ///
     /// - Parameters:
     ///   - trouble: why a part cannot be used; nil: every part can.

@@ -65,7 +65,7 @@ extension DeviceRecord {
 
         case .approve(let allowsUnproven):
             try requirePending(under: app.mode, "be approved")
-            var detail = change(to: .registered)
+            var detail = change(to: .registered, under: app.mode)
             if assurance.isUnproven {
                 guard allowsUnproven else {
                     let reason =
@@ -79,13 +79,13 @@ extension DeviceRecord {
             return (.deviceApproved, detail)
         case .reject:
             try requirePending(under: app.mode, "be rejected")
-            let detail = change(to: .rejected)
+            let detail = change(to: .rejected, under: app.mode)
             (status, admittedUnderObservation) = (.rejected, false)
             return (.deviceRejected, detail)
         case .revoke(let reason):
             guard status != .revoked else { return nil }
             guard status != .deregistered else { throw .status(status, "be revoked") }
-            var detail = change(to: .revoked)
+            var detail = change(to: .revoked, under: app.mode)
             status = .revoked
             if let reason { detail["reason"] = .string(reason) }
             return (.deviceRevoked, detail)
@@ -257,9 +257,9 @@ extension DeviceRecord {
         ])
     }
 
-    /// The status before and after a decision.
-    private func change(to status: DeviceStatus) -> JSONObject {
-        JSONObject([("from", .string(self.status.rawValue)), ("to", .string(status.rawValue))])
+    /// The effective status before a decision, and the status after it.
+    private func change(to status: DeviceStatus, under mode: AppRecord.Mode) -> JSONObject {
+        JSONObject([("from", .string(self.status(under: mode).rawValue)), ("to", .string(status.rawValue))])
     }
 
     private static func settled(_ outcome: String) -> JSONObject { JSONObject([("pending_proof", .string(outcome))]) }
