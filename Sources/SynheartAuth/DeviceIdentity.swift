@@ -10,7 +10,7 @@ actor DeviceIdentity {
     private var registration: RunningOperation<Registration>?
     private var rotation: RunningOperation<KeyRotation>?
     private var maintenance: Task<Void, Never>?
-    private var failedMaintenance: MaintenanceCause?
+    private var failedMaintenance: FailedMaintenance?
     private var tokenFetches: [String?: TokenFetch] = [:]
     private var tokens = TokenCache()
     /// The number of resets so far. A `rotate` that began before a reset must not begin another rotation after the reset.
@@ -108,8 +108,7 @@ actor DeviceIdentity {
 
     /// Rotates for the reason that the service demands; without a demand, as scheduled.
     func rotateAsDemanded() async throws(SynheartAuthError) {
-        let demand = try await context.ledger.load().rotationDemand
-        _ = try await rotate(RotationGoal(reason: demand?.reason ?? .scheduled))
+        _ = try await rotate(RotationGoal(for: try await context.ledger.load()))
     }
 
     /// Binds a new App Attest key in place of a lost one, by a rotation.
@@ -209,8 +208,8 @@ actor DeviceIdentity {
     func maintain() async throws(SynheartAuthError) {
         let record = try await context.ledger.load()
         switch record.journal {
-        case .rotation(let pending) where record.identity == .active:
-            _ = try await rotate(RotationGoal(finishing: pending, demanded: record.rotationDemand))
+        case .rotation where record.identity == .active:
+            _ = try await rotate(RotationGoal(for: record))
         case .disposal:
             try await context.exclusively { [context] () async throws(SynheartAuthError) in
                 try await Rotator(context: context).disposeLeftover()
@@ -221,15 +220,16 @@ actor DeviceIdentity {
         if RotationSchedule.isDue(try await context.ledger.load(), at: now) { try await rotateAsDemanded() }
     }
 
-    /// Starts `maintain` unless it runs already, or failed in this process for the same cause. The next launch tries again.
+    /// Starts `maintain` unless it runs already, or failed in this process for the same cause less than an hour ago.
     func maintainInBackground() {
         guard context.configuration.rotatesAutomatically, maintenance == nil else { return }
         maintenance = Task {
             defer { maintenance = nil }
             guard let record = try? await context.ledger.load() else { return }
             let cause = MaintenanceCause(deviceID: record.deviceID, demand: record.rotationDemand)
-            guard cause != failedMaintenance else { return }
-            failedMaintenance = (try? await maintain()) == nil ? cause : nil
+            guard failedMaintenance?.forbids(cause, at: context.clock.continuous) != true else { return }
+            let hasFailed = (try? await maintain()) == nil
+            failedMaintenance = hasFailed ? FailedMaintenance(cause: cause, at: context.clock.continuous) : nil
         }
     }
 

@@ -361,5 +361,9 @@ struct AttestationCertificateTests {
         }
         // Two keys of different types that would get the same JSON name are both kept.
         #expect(json(try info([0xA2, 0x01, 0x01, 0x61, 0x31, 0x02]).0) == ["1": 1, "6131": 2])
+        // {"01": 1, "1": 2, 1: 3}: the encoding of the last key is a used name too.
+        #expect(
+            json(try info([0xA3, 0x62, 0x30, 0x31, 0x01, 0x61, 0x31, 0x02, 0x01, 0x03]).0)
+                == ["01": 1, "1": 2, "01 (2)": 3])
     }
 }

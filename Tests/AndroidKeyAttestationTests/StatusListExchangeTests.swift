@@ -66,6 +66,7 @@ import Testing
             ([("cache-control", "max-age=4000"), ("age", "1209600")], 1_209_600, 300),
             ([("age", "99999999999999999999")], 1 << 31, 300),
             ([("cache-control", "max-age=99999999999999999999")], 0, 3600),
+            ([("cache-control", "max-age=172800"), ("age", "90000")], 90_000, 82_800),
             ([("cache-control", "max-age=-1")], 0, 3600),
             ([("cache-control", "max-age=999999999")], 0, 86_400), ([], 0, 3600), ([("age", "-3")], 0, 3600),
         ] as [([(String, String)], Int64, Int64)])

@@ -119,6 +119,19 @@ struct ObjectParsingTests {
         #expect(field("12 creation time", of: content) != field("21 expiration time", of: content))
     }
 
+    @Test("a certificate with a leap second is none, because a debug build of swift-certificates stops at it")
+    func leapSeconds() throws {
+        let bytes = try #require(object { _ in }.certificates.first)
+        // The first time is a UTCTime: its tag, its length, ten digits, the seconds, and Z.
+        let time = try #require(bytes.firstRange(of: [0x17, 0x0D]))
+        let seconds = time.upperBound + 10
+        for (text, isCertificate) in [("00", true), ("59", true), ("60", false), ("61", false)] {
+            var changed = bytes
+            changed.replaceSubrange(seconds..<seconds + 2, with: Array(text.utf8))
+            #expect((AppleCertificate(changed) != nil) == isCertificate, "\(text)")
+        }
+    }
+
     @Test("an inspected certificate shows visible ASCII above tag 3 as text, and other octets as octets")
     func describedOctets() throws {
         func described(_ octets: [UInt8], tag: UInt8 = 5) throws -> JSONValue? {

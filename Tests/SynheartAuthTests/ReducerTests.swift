@@ -40,16 +40,21 @@ import Testing
         }
     }
 
-    @Test func `a rotation is for a compromise if the service demands that`() throws {
-        func reason(demanded: RotationReason?) throws -> RotationReason? {
-            var record = try registered
-            record.rotationDemand = demanded.map { RotationDemand(by: UnixTime(7), reason: $0) }
-            guard case .rotation(let started) = try apply(.rotationStarted(new.alias, .scheduled), to: record).journal
-            else { return nil }
-            return started.reason
+    @Test(arguments: [RotationReason.scheduled, .compromise], [nil, .scheduled, RotationReason.compromise])
+    func `a rotation is for a compromise if the app says so, or as long as the service demands that`(
+        app: RotationReason, demanded: RotationReason?
+    ) throws {
+        let demand = demanded.map { RotationDemand(by: UnixTime(7), reason: $0) }
+        let record = try apply(.rotationDemanded(demand, of: old), to: registered)
+        let started = try apply(.rotationStarted(new.alias, .scheduled), to: record)
+        let rotating = try apply(.rotationStarted(new.alias, app), to: started)
+        let withdrawn = try apply(.rotationDemanded(nil, of: old), to: rotating)
+        func reason(_ record: IdentityRecord) throws -> RotationReason {
+            guard case .rotation(let pending) = record.journal else { throw record.refusal(of: .registering) }
+            return record.reason(of: pending)
         }
-        #expect(try reason(demanded: nil) == .scheduled && reason(demanded: .scheduled) == .scheduled)
-        #expect(try reason(demanded: .compromise) == .compromise)
+        #expect(try reason(rotating) == ([app, demanded].contains(.compromise) ? .compromise : .scheduled))
+        #expect(try reason(withdrawn) == app && withdrawn.rotationDemand == nil)
     }
 
     private func apply(_ event: IdentityEvent, to record: IdentityRecord) throws -> IdentityRecord {

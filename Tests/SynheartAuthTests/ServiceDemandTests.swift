@@ -283,6 +283,30 @@ import Testing
         #expect(try await rotations(phone).map(\.reason) == [.compromise, .scheduled])
     }
 
+    @Test func `a lost App Attest key is replaced once the service demands no rotation for a compromise any more`()
+        async throws
+    {
+        let (phone, _, id) = try await registered()
+        let sdk = try phone.launch { ($0.rotatesAutomatically, $0.origins) = (false, SendTests.origins) }
+        await phone.service.edit(id) {
+            $0.mustRotateBy = UnixTime(TestClock.start / 1000 + 3600)
+            $0.mustRotateReason = .compromise
+        }
+        _ = try await sdk.deviceToken(appID: Phone.app)
+        await phone.service.setPolicy {
+            ($0.rebinds, $0.reattests, $0.assertionPrefixes) = (true, true, ["/v1/pay"])
+        }
+        phone.attestation.loseHandles()
+        await expectError(.attestationFailed) { try await sdk.send(request("/v1/pay"), appID: Phone.app) }
+        #expect(try phone.record().rotationDemand?.reason == .compromise)
+        await phone.service.edit(id) { ($0.mustRotateBy, $0.mustRotateReason) = (nil, .scheduled) }
+        #expect(try await sdk.send(request("/v1/pay"), appID: Phone.app).status == 200)
+        let sent = try await rotations(phone)
+        #expect(sent.count { $0.proof != nil } == 1 && sent.last?.reason == .scheduled)
+        #expect(try await sdk.getDeviceId(appID: Phone.app) == id)
+        #expect(try phone.record().rotationDemand == nil)
+    }
+
     @Test func `a reset ends the calls that wait for a rotation, and none rotates the next identity`() async throws {
         let (phone, _, _) = try await registered()
         let sleeper = HeldSleeper()

@@ -146,7 +146,7 @@ import Testing
         }
     }
 
-    @Test func `what failed in the background is not tried again in this process`() async throws {
+    @Test func `what failed in the background is tried again after an hour`() async throws {
         let phone = try await due()
         let sdk = try phone.launch { $0.rotatesAutomatically = true }
         await phone.service.refuse(.rotateKey, .unknownApp)
@@ -158,6 +158,11 @@ import Testing
         }
         try await settle(sdk)
         #expect(await phone.service.count(.rotateKey) == 1)
+        phone.clock.advance(.seconds(3600))
+        try await eventually {
+            try await sdk.registerDevice(appID: Phone.app)
+            return await phone.service.count(.rotateKey) == 2
+        }
     }
 
     @Test func `a young key, a pending device and no device are left alone`() async throws {

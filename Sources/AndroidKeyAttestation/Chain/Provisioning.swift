@@ -50,7 +50,7 @@ public struct ProvisioningInfo: Sendable, Hashable {
 
     /// Every entry, unknown ones included. Keys are texts or decimal numbers. Bytes are lower-case hexadecimal. Other items are
     /// written as their CBOR encoding in hexadecimal: floats, tagged values, integers beyond 64 bits, keys of another type, and
-    /// keys whose name is already used.
+    /// keys whose name is already used. If the encoding is used too, ` (2)` and so on follow it.
     public var json: JSONObject { map.json }
 }
 
@@ -59,8 +59,13 @@ extension CBORMap {
         var object = JSONObject()
         for entry in entries {
             let encoded = Hexadecimal.encode(entry.key.encoded)
-            let name = entry.key.text ?? entry.key.integer.map { String($0) } ?? encoded
-            object[object[name] == nil ? name : encoded] = entry.value.json
+            var name = entry.key.text ?? entry.key.integer.map { String($0) } ?? encoded
+            var count = 1
+            while object[name] != nil {
+                name = count == 1 ? encoded : "\(encoded) (\(count))"
+                count += 1
+            }
+            object[name] = entry.value.json
         }
         return object
     }

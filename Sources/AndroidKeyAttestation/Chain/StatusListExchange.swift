@@ -92,7 +92,10 @@ public struct StatusListAnswer: Sendable {
         let directives = cacheControl.flatMap { $0.split(separator: ",") }.map { $0.trimmed.lowercased() }
         if directives.contains("no-store") || directives.contains("no-cache") { return 0 }
         let maximumAges = directives.lazy.filter { $0.hasPrefix("max-age=") }
-            .compactMap { Int64(wholeSeconds: $0.dropFirst("max-age=".count).filter { $0 != "\"" }) }
+            .compactMap { directive in
+                // `Age` is subtracted before the result is limited to a day.
+                Int64(wholeSeconds: directive.dropFirst("max-age=".count).filter { $0 != "\"" }, atMost: 1 << 31)
+            }
         return maximumAges.first ?? freshByDefault
     }
 

@@ -9,10 +9,11 @@ package struct AppleCertificate: Sendable {
     package let bytes: [UInt8]
     let certificate: Certificate
 
-    /// Nil unless `bytes` are exactly one DER certificate of version 3 whose unsigned part agrees with the signed part.
+    /// Nil unless `bytes` are exactly one DER certificate of version 3 whose unsigned part agrees with the signed part, and whose
+    /// times have no leap seconds.
     package init?(_ bytes: [UInt8]) {
         guard let certificate = try? Certificate(derEncoded: bytes), certificate.version == .v3,
-            Self.unsignedPartFitsTheSigned(bytes)
+            let fields = Self.signedFields(bytes), Self.hasOrdinaryTimes(fields)
         else { return nil }
         self.bytes = bytes
         self.certificate = certificate
@@ -34,20 +35,30 @@ package struct AppleCertificate: Sendable {
         certificate.extensions[oid: identifier].map { Array($0.value) }
     }
 
-    // Checks what swift-certificates ignores outside the signed part: the algorithm must equal the signed one (RFC 5280
-    // section 4.1.1.2), and the signature must have no unused bits. Otherwise one certificate would have several
-    // encodings.
-    private static func unsignedPartFitsTheSigned(_ bytes: [UInt8]) -> Bool {
-        guard let root = try? DER.parse(bytes), case .constructed(let nodes) = root.content else { return false }
+    // The fields of the signed part. Checks what swift-certificates ignores outside the signed part: the algorithm must equal the
+    // signed one (RFC 5280 section 4.1.1.2), and the signature must have no unused bits. Otherwise one certificate would have
+    // several encodings.
+    private static func signedFields(_ bytes: [UInt8]) -> [ASN1Node]? {
+        guard let root = try? DER.parse(bytes), case .constructed(let nodes) = root.content else { return nil }
         let parts = Array(nodes)
         // The signed part begins with version, serial number and algorithm. A version 3 certificate cannot omit the version,
         // so the algorithm is the third field.
-        guard parts.count == 3, case .constructed(let fields) = parts[0].content,
-            let algorithm = Array(fields).dropFirst(2).first,
-            algorithm.encodedBytes == parts[1].encodedBytes,
-            let signature = try? ASN1BitString(derEncoded: parts[2])
-        else { return false }
-        return signature.paddingBits == 0
+        guard parts.count == 3, case .constructed(let nodes) = parts[0].content,
+            let signature = try? ASN1BitString(derEncoded: parts[2]), signature.paddingBits == 0
+        else { return nil }
+        let fields = Array(nodes)
+        guard fields.count > 2, fields[2].encodedBytes == parts[1].encodedBytes else { return nil }
+        return fields
+    }
+
+    // swift-asn1 accepts the seconds 60 and 61, and swift-certificates stops the process in a debug build if it converts 61.
+    private static func hasOrdinaryTimes(_ fields: [ASN1Node]) -> Bool {
+        guard fields.count > 4, case .constructed(let times) = fields[4].content else { return false }
+        return times.allSatisfy { time in
+            let seconds =
+                (try? UTCTime(derEncoded: time))?.seconds ?? (try? GeneralizedTime(derEncoded: time))?.seconds
+            return seconds.map { $0 < 60 } ?? false
+        }
     }
 }
 

@@ -46,11 +46,11 @@ extension AppleCertificate {
         // Number repeated names: JSON needs unique ones.
         var seen: [String: Int] = [:]
         return JSONObject(
-            properties.elements.map { tag, value in
+            members: properties.elements.map { tag, value in
                 var name = tag.map { tag in "[\(tag)]" + (Self.tagNames[tag].map { " \($0)" } ?? "") } ?? "untagged"
                 seen[name, default: 0] += 1
                 if let count = seen[name], count > 1 { name += " (\(count))" }
-                return (name, json(of: value, under: tag))
+                return JSONObject.Member(name, json(of: value, under: tag))
             })
     }
 

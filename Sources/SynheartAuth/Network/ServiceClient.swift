@@ -39,6 +39,15 @@ struct ServiceClient: Sendable {
         let offset: ClockOffset?
         /// A demanded rotation.
         let rotationDemand: RotationDemand?
+
+        /// Whether the answer to a signed request shows if the service demands a rotation. The service gives it after it has accepted
+        /// the signature, so it names the demand if there is one.
+        var showsDemand: Bool {
+            switch result {
+            case .success: true
+            case .failure(let error): rotationDemand != nil || error.followsClaims
+            }
+        }
     }
 
     func exchange(

@@ -5,6 +5,8 @@ struct RotationGoal: Sendable, Hashable {
     var reason = RotationReason.scheduled
     /// Whether the rotation binds a new App Attest key in place of a lost one.
     var rebinds = false
+    /// Whether the reason is the service's alone. It ends with the service's demand.
+    var isDemanded = false
 
     /// Whether a rotation with this goal also achieves the other goal.
     func covers(_ other: RotationGoal) -> Bool {
@@ -13,18 +15,20 @@ struct RotationGoal: Sendable, Hashable {
 }
 
 extension RotationGoal {
-    /// The goal of finishing a pending rotation. Its reason is `compromise` if the pending rotation has that reason, or
-    /// if the service demands a rotation for that reason.
-    init(finishing pending: PendingRotation, demanded demand: RotationDemand?) {
-        self.init(reason: demand?.reason == .compromise ? .compromise : pending.reason)
+    /// The goal of a rotation that finishes the pending one, if there is one, and does what the service demands.
+    init(for record: IdentityRecord) {
+        if case .rotation(let pending) = record.journal, pending.reason == .compromise {
+            self.init(reason: .compromise)
+        } else {
+            self.init(reason: record.rotationDemand?.reason ?? .scheduled, isDemanded: record.rotationDemand != nil)
+        }
     }
 }
 
 extension IdentityRecord {
-    /// Whether a rotation for a compromise is unfinished, or the service demands one.
-    fileprivate var mustRotateForCompromise: Bool {
-        if case .rotation(let pending) = self.journal, pending.reason == .compromise { return true }
-        return self.rotationDemand?.reason == .compromise
+    /// The reason to send with a pending rotation: the stronger one of the app's and the service's.
+    func reason(of pending: PendingRotation) -> RotationReason {
+        self.rotationDemand?.reason == .compromise ? .compromise : pending.reason
     }
 }
 
@@ -48,9 +52,8 @@ struct RotationCycle: Sendable {
                         try? await rotator.disposeLeftover()
                         return done
                     }
-                    // Rotate for a compromise first: until then the service refuses a new App Attest key.
-                    if goal.rebinds, try await context.ledger.load().mustRotateForCompromise {
-                        _ = try await rotator.attempt(RotationGoal(reason: .compromise))
+                    if goal.rebinds {
+                        if let done = try await rotationForCompromise(rotator) { return done }
                         guard !backOff.isEnded else { throw .resetMeanwhile }
                     }
                     return try await rotator.attempt(goal)
@@ -63,6 +66,19 @@ struct RotationCycle: Sendable {
                 attempt += 1
             }
         }
+    }
+
+    /// If a rotation for a compromise is unfinished, or the service demands one, makes an attempt at it: until then the service
+    /// refuses a new App Attest key.
+    ///
+    /// - Returns: The rotation if it has bound a new App Attest key, because the service has withdrawn its demand meanwhile.
+    private func rotationForCompromise(_ rotator: Rotator) async throws(SynheartAuthError) -> KeyRotation? {
+        let before = try await context.ledger.load()
+        let first = RotationGoal(for: before)
+        guard first.reason == .compromise else { return nil }
+        let rotation = try await rotator.attempt(first)
+        let key = try await context.ledger.load().attestationKey
+        return key?.isUsed == true && key?.id != before.attestationKey?.id ? rotation : nil
     }
 
     /// The rotation that another process finished while this process waited for the lock; nil if there is none. For a compromise, or

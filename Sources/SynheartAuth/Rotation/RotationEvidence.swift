@@ -38,7 +38,7 @@ struct RotationEvidenceStep: Sendable {
         } catch {
             // After a compromise the service refuses a new App Attest key: a thief of the signing key could attest a phone of
             // their own.
-            guard error.remedy == .rebind, pending.reason != .compromise else { throw error }
+            guard error.remedy == .rebind, record.reason(of: pending) != .compromise else { throw error }
             // Do not bind a new key while an earlier copy of the rotation request may take effect: the answer to the new request
             // would not show which of the two requests took effect.
             guard pending.lastCopy == nil else {

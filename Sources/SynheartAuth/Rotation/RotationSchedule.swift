@@ -26,3 +26,17 @@ struct MaintenanceCause: Sendable, Hashable {
     let deviceID: DeviceID?
     let demand: RotationDemand?
 }
+
+/// A maintenance run that failed.
+struct FailedMaintenance: Sendable, Hashable {
+    let cause: MaintenanceCause
+    /// The time of the failure, on the continuous clock.
+    let at: Duration
+
+    /// Whether it is too early for another run for this cause. The longest pause of a rotation is an hour. Without a pause, each
+    /// request of the app would begin another cycle of attempts. Without another run, a phone that was offline for some minutes
+    /// would miss the time by which it must rotate.
+    func forbids(_ cause: MaintenanceCause, at now: Duration) -> Bool {
+        cause == self.cause && now - at < .seconds(3600)
+    }
+}

@@ -29,13 +29,17 @@ struct Rotator: Sendable {
         var record = record
         if case .rotation(let leftover) = record.journal, leftover.isRefused || leftover.hasOpenRebind {
             // After `ROTATION_FAILED`, or if a copy with a new App Attest key may take effect, ask the service which key is current.
-            if let rotation = try await settle(leftover, record), leftover.covers(goal) { return rotation }
+            if let rotation = try await settle(leftover, record) {
+                // The status that settled it shows whether the service still demands a rotation.
+                let demand = try await context.ledger.load().rotationDemand
+                if goal.isDemanded && demand == nil || leftover.covers(goal) { return rotation }
+            }
             record = try await prepare()
         }
         let key = try record.signingKey()
         context.log.event(.rotationStarted, device: record.deviceID)
         record = try await context.ledger.apply(
-            .rotationStarted(.other(than: key.alias, of: context.appID), goal.reason))
+            .rotationStarted(.other(than: key.alias, of: context.appID), goal.isDemanded ? .scheduled : goal.reason))
         do throws(SynheartAuthError) {
             return try await confirm(at: try await exchange(record, rebinds: goal.rebinds))
         } catch {
@@ -109,9 +113,9 @@ struct Rotator: Sendable {
         let current = try record.signingKey()
         let request = RotateKeyRequest(
             appID: context.appID, deviceID: deviceID, newPublicKeyText: newKey.publicKey.base64,
-            reason: pending.reason, newKeyProof: newKey.proof.der, challenge: evidence?.challenge,
-            assertion: evidence?.assertion,
-            proof: evidence?.proof, keyAttestation: evidence?.keyAttestation)
+            reason: try await context.ledger.load().reason(of: pending), newKeyProof: newKey.proof.der,
+            challenge: evidence?.challenge, assertion: evidence?.assertion, proof: evidence?.proof,
+            keyAttestation: evidence?.keyAttestation)
         let copies = Locked(0)
         do throws(SynheartAuthError) {
             let answer = try await context.signedCall(
@@ -131,7 +135,7 @@ struct Rotator: Sendable {
                 try await context.ledger.apply(.rotationCopiesSent(before: time))
             }
             // The service recorded the only copy against replay before it refused the copy. So the copy cannot take effect later.
-            if pending.lastCopy == nil, copies.withLock({ $0 }) == 1, error.followsClaimsOfRotation {
+            if pending.lastCopy == nil, copies.withLock({ $0 }) == 1, error.followsClaims {
                 try await context.ledger.apply(.rotationCopiesRefused)
             }
             guard evidence?.usesNewHandle == true, error.code == .attestationFailed else { throw error }
@@ -247,9 +251,9 @@ extension PendingRotation {
 }
 
 extension SynheartAuthError {
-    /// Whether the service gives this refusal only after it has recorded the request against replay. If the same copy
-    /// arrives again, the service refuses it as a replay.
-    fileprivate var followsClaimsOfRotation: Bool {
+    /// Whether the service gives this refusal of a signed request only after it has accepted the signature, and has recorded the
+    /// request against replay. If the same copy arrives again, the service refuses it as a replay.
+    var followsClaims: Bool {
         switch code {
         case .server(ErrorCode.attestationRequired.rawValue), .server(ErrorCode.assertionRequired.rawValue),
             .attestationFailed:

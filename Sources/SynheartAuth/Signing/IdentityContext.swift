@@ -94,8 +94,8 @@ final class IdentityContext: Sendable {
         try checkKeyStore()
     }
 
-    /// Calls the service. Learns two things from the answer, best effort: the service's clock, and a demand to rotate the
-    /// key that signed the call.
+    /// Calls the service. Learns two things from the answer, best effort: the service's clock, and whether the service demands that
+    /// the key that signed the call is rotated.
     func call(
         _ route: Route, headers: [(name: String, value: String)] = [], body: [UInt8] = [],
         signedBy key: IdentityRecord.KeyReference? = nil, deadline: Duration = .seconds(30)
@@ -103,10 +103,13 @@ final class IdentityContext: Sendable {
         try HeldLock.operation?.check()
         let outcome = await service.exchange(route, headers: headers, body: body, deadline: deadline)
         if let offset = outcome.offset { await learn(offset) }
-        if let demand = outcome.rotationDemand, let key {
-            _ = try? await ledger.apply(.rotationDemanded(demand, of: key))
-        }
+        if let key, outcome.showsDemand { await learn(outcome.rotationDemand, of: key) }
         return try outcome.result.get()
+    }
+
+    private func learn(_ demand: RotationDemand?, of key: IdentityRecord.KeyReference) async {
+        guard let record = try? await ledger.load(), record.rotationDemand != demand else { return }
+        _ = try? await ledger.apply(.rotationDemanded(demand, of: key))
     }
 
     private func learn(_ offset: ClockOffset) async {
@@ -165,12 +168,16 @@ final class IdentityContext: Sendable {
                     try await asserts
                     ? sendAsserting(by: asserting.key, waitLimit: .forAssertions(deadline, sleeper), sign, exchange)
                     : exchange(try await sign())
-                if !seen.isDisjoint(with: [.server(ErrorCode.unsupportedSigVersion.rawValue)]) {
+                if seen.contains(.server(ErrorCode.unsupportedSigVersion.rawValue)) {
                     demands.note(scheme, of: origin)
                 }
                 await noteScheme(scheme, record)
                 return answer
             } catch {
+                // The service gives some refusals only after it has accepted the signature.
+                if seen.contains(.server(ErrorCode.unsupportedSigVersion.rawValue)), error.followsClaims {
+                    demands.note(scheme, of: origin)
+                }
                 guard seen.insert(error.code).inserted else { throw error }
                 switch error.remedy {
                 case .learnClock, .signAgain: break

@@ -98,6 +98,7 @@ enum JournalEntry: Sendable, Hashable {
 
 struct PendingRotation: Sendable, Hashable {
     var alias: KeyAlias
+    /// The app's reason. `IdentityRecord.reason(of:)` is the one to send.
     var reason: RotationReason
     /// The new key's thumbprint; nil until the key exists.
     var thumbprint: String?

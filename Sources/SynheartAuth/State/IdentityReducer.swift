@@ -15,7 +15,8 @@ enum IdentityEvent: Sendable, Hashable {
     case registrationFailed(forgetsKey: Bool)
 
     // Rotation.
-    /// If a rotation is already running, it keeps its key, and gets the stronger reason of the two.
+    /// If a rotation is already running, it keeps its key, and gets the stronger reason of the two. The reason is the app's: the
+    /// journal does not keep the service's reason, because the service may withdraw its demand.
     case rotationStarted(KeyAlias, RotationReason)
     case rotationHandleMade(id: String)
     case rotationHandleForgotten
@@ -36,9 +37,9 @@ enum IdentityEvent: Sendable, Hashable {
     case rotationSuspended(isRefused: Bool)
     /// The service certainly does not have the pending key.
     case rotationAbandoned
-    /// Ignored unless the record still names the key that signed the request. A late answer may be about a replaced key. If the
-    /// demand is about the current key, the next answer repeats the demand.
-    case rotationDemanded(RotationDemand, of: IdentityRecord.KeyReference)
+    /// Nil: the service demands no rotation any more. Ignored unless the record still names the key that signed the request. A late
+    /// answer may be about a replaced key. If a demand is about the current key, the next answer repeats it.
+    case rotationDemanded(RotationDemand?, of: IdentityRecord.KeyReference)
     case keyDisposed
 
     /// Ignored unless the record still names this key: a new one may have the same alias.
@@ -97,8 +98,7 @@ enum IdentityReducer {
             guard next.identity == .active else { throw record.refusal(of: .registering) }
             var rotation = PendingRotation(alias: alias, reason: reason)
             if case .rotation(let running) = record.journal { rotation = running }
-            // The stronger reason wins, whether the app, an earlier attempt or the service names it.
-            if [reason, record.rotationDemand?.reason].contains(.compromise) { rotation.reason = .compromise }
+            if reason == .compromise { rotation.reason = .compromise }
             next.journal = .rotation(rotation)
         case .rotationHandleMade(let id):
             try next.editRotation { $0.newHandle = IdentityRecord.AttestationKey(id: id, isUsed: false) }
@@ -190,7 +190,7 @@ extension IdentityRecord {
         self.clockOffset = record.clockOffset
     }
 
-    fileprivate func refusal(of state: IdentityState) -> SynheartAuthError {
+    func refusal(of state: IdentityState) -> SynheartAuthError {
         .invalidTransition(from: self.state, to: state)
     }
 

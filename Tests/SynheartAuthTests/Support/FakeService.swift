@@ -76,6 +76,8 @@ actor FakeService: HTTPTransport {
     private(set) var tokens = 0
     private var policy = Policy()
     private var refusedLater: (route: Route, code: ErrorCode)?
+    /// The demand on the device that signed the request in hand.
+    private var demand: [(String, String)] = []
 
     init(clock: TestClock) { self.clock = clock }
 
@@ -118,16 +120,17 @@ actor FakeService: HTTPTransport {
             refusedLater = nil
             refuse(later.route, later.code)
         }
+        demand = []
         do {
             return try route(request)
         } catch let refusal as Refusal {
-            return answer(refusal)
+            return answer(refusal, demand)
         } catch {
             return answer(Refusal(.invalidRequest))
         }
     }
 
-    func answer(_ refusal: Refusal) -> TransportResponse {
+    func answer(_ refusal: Refusal, _ demand: [(String, String)] = []) -> TransportResponse {
         let body = ErrorBody(
             code: refusal.code, message: "refused", requestID: "r", serverTimestamp: UnixTime(now + serverTimeError))
         var lines = [("X-Synheart-Server-Time", String(now + serverTimeError))]
@@ -135,7 +138,7 @@ actor FakeService: HTTPTransport {
         if let prefix = refusal.assertionPrefix {
             lines.append((HeaderName.assertion, AssertionDemand(prefix: prefix).headerValue))
         }
-        return TransportResponse(status: refusal.status, headers: HeaderFields(lines), body: body.bytes)
+        return TransportResponse(status: refusal.status, headers: HeaderFields(lines + demand), body: body.bytes)
     }
 
     private func ok(_ body: some WireBody, device: Device? = nil, status: Int = 200) -> TransportResponse {
@@ -220,6 +223,7 @@ actor FakeService: HTTPTransport {
                 now < previous.until && headers.signature.isValid(for: message, by: previous.key)
             } ?? false
         guard isCurrent || isPrevious else { throw Refusal(.invalidSignature) }
+        demand = devices[index].demand
         guard devices[index].status != .revoked else { throw Refusal(.deviceRevoked) }
         let claim = "\(headers.deviceID)"
         guard claims.insert("\(claim) n \(headers.nonce.text)").inserted,
