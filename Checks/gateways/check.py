@@ -30,7 +30,7 @@ from ports import free_port  # noqa: E402
 from third_client import Key, b64, content_digest, signature_base, signature_parameters  # noqa: E402
 
 OBSERVED, ASSERTING, STAGING = f"{APP}.observed", f"{APP}.asserting", f"{APP}.staging"
-AUTHORITY = "api.example.com"
+AUTHORITY, OTHER_AUTHORITY = "api.example.com", "pay.example.com"
 IDENTITY = ["app", "device", "platform", "assurance"]
 LIMIT = 1 << 20
 # In nginx 1.22, one file cannot serve both HTTP/1.1 and HTTP/2 without TLS.
@@ -98,7 +98,7 @@ class World:
         self.client = Client(service, Document.of(service))
         self.backend, self.wire = Backend(), Wire(service.public)
         for app, ios, more in [
-                (APP, {}, {"signature": {"authorities": [f"http://{AUTHORITY}"]}}), (OBSERVED, {}, {"mode": "observe"}),
+                (APP, {}, {"signature": {"authorities": [f"http://{AUTHORITY}", f"http://{OTHER_AUTHORITY}"]}}), (OBSERVED, {}, {"mode": "observe"}),
                 (ASSERTING, {"assertions_required_on": ["/asserted"]}, {})]:
             record = {"app_id": app, "build_channel": "dev", "development_integrity_allowed": True,
                       "ios": {"app_ids": [f"TEAMID1234.{app}"], **ios}, **more}
@@ -218,7 +218,8 @@ def forged_headers(world):
         for received in world.backend.take():
             assert not any(value == "evil" for _, value in received.headers), received.headers
     # A proxy in front of the gateway may add these headers, so the request passes. Their values must not reach the backend.
-    for name in ("X-Forwarded-Port", "X-Forwarded-Server", "X-Original-Host"):
+    for name in ("X-Forwarded-Port", "X-Forwarded-Server", "X-Original-Host", "X-HTTP-Method-Override", "X-HTTP-Method",
+                 "X-Method-Override", "Daphne-Root-Path"):
         received = world.passed(world.phone.send("GET", "/forged", [*world.sign("GET", "/forged").items(), (name, "evil")]), "/forged")
         assert not any(value == "evil" for _, value in received.headers), received.headers
     observed = [("X-App-ID", OBSERVED)]
@@ -453,9 +454,25 @@ def conformance(world):
     assert played.returncode == 0 and not wrong, wrong
 
 
+def one_origin(world):
+    """A gateway that names its own origin takes no request that was signed for another origin of the app."""
+    world.passed(world.phone.send("GET", "/v2/own", world.sign_two("GET", "/v2/own")), "/v2/own", device=world.modern)
+    for target in ("/v2/own", f"http://{AUTHORITY}/v2/own"):
+        foreign = {**world.sign_two("GET", "/v2/own", authority=OTHER_AUTHORITY), "Host": OTHER_AUTHORITY}
+        world.refused(world.phone.send("GET", target, foreign))
+
+
+# The changes of docs/gateways.md, *One origin for each gateway*.
+PINNED = {
+    "nginx": [("        location / {\n            proxy_pass http://127.0.0.2",
+               f'        if ($http_host != "{AUTHORITY}") {{\n            return 421;\n        }}\n        location / {{\n            proxy_pass http://127.0.0.2')],
+    "caddy": [("\troute {\n", f"\troute {{\n\t\t@foreign not header Host {AUTHORITY}\n\t\trespond @foreign 421\n")],
+    "envoy": [('domains: ["*"]', f'domains: ["{AUTHORITY}"]')],
+}
+
 CASES = [accepted, scheme_two, forged_headers, foreign_body, chunked_body, http2, expectation, body_limit, partial_body, paths,
          replay, lost_answers, lost_backend, no_service, refusals, upgrade, other_upgrade,
-         conformance]
+         conformance, one_origin]
 
 # For each gateway: changes that break its file, and the case that must fail.
 BROKEN = {
@@ -528,18 +545,18 @@ def check(world, names, cases, failures):
         http2_changes = NGINX_HTTP2 if name == "nginx" else ()
         with world.behind(gateway, http2=http2_changes):
             for case in cases:
-                if failure := notices(case, world):
+                if case is not one_origin and (failure := notices(case, world)):
                     failures.append(f"{name}, {case.__name__}, {failure}")
                     world.backend.take()
         noticed = 0
-        for case, changes in [(case, changes) for case, changes in BROKEN[name] if case in cases]:
+        for case, changes in [(case, changes) for case, changes in [*BROKEN[name], (one_origin, [])] if case in cases]:
             with world.behind(gateway, changes, http2_changes):
                 if notices(case, world):
                     noticed += 1
                 else:
                     failures.append(f"{name} with {changes}: {case.__name__} does not notice")
                 world.backend.answers, world.wire.state = True, "whole"
-        for case, changes in [(case, changes) for case, changes in HARMLESS[name] if case in cases]:
+        for case, changes in [(case, changes) for case, changes in [*HARMLESS[name], (one_origin, PINNED[name])] if case in cases]:
             with world.behind(gateway, changes, http2_changes):
                 if failure := notices(case, world):
                     failures.append(f"{name} with {changes}, {case.__name__}, {failure}")

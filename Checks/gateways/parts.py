@@ -152,7 +152,8 @@ class Phone:
     def head(method, target, headers, *more):
         """The request line and the headers, as bytes. `headers` are pairs or a dictionary."""
         pairs = headers.items() if isinstance(headers, dict) else headers
-        lines = [f"{method} {target} HTTP/1.1", "Host: api.example.com", *(f"{name}: {value}" for name, value in pairs), *more]
+        host = [] if any(name.lower() == "host" for name, _ in pairs) else ["Host: api.example.com"]
+        lines = [f"{method} {target} HTTP/1.1", *host, *(f"{name}: {value}" for name, value in pairs), *more]
         return "".join(f"{line}\r\n" for line in lines).encode("latin-1") + b"\r\n"
 
     @staticmethod

@@ -20,7 +20,8 @@ export function middleware(verifier) {
   return (request, response, next) => {
     // Outside Express, `next(error)` runs the next handler. So the middleware answers an error of this library with a refusal.
     verifyIncoming(verifier, request).catch((error) => verifier.impossible(`an error of the library: ${error?.stack}`)).then((result) => {
-      if (result === undefined) return;
+      // The app may have answered meanwhile, such as after a time limit. Then nothing runs, and the answer stays as it is.
+      if (result === undefined || response.headersSent || response.destroyed) return;
       // `next` is called after the `catch`, which must not catch the errors of later handlers.
       if (!result.refusal) return next();
       const { status, headers, body } = result.refusal;
@@ -30,7 +31,13 @@ export function middleware(verifier) {
   };
 }
 
+/** The address of the peer; "" for a UNIX socket; undefined if it is not known, such as after the client disconnected. */
+function peerOf({ remoteAddress, server }) {
+  return remoteAddress ?? (typeof server?.address?.() === "string" ? "" : undefined);
+}
+
 async function verifyIncoming(verifier, request) {
+  const peer = peerOf(request.socket);
   // HTTP/2 does not tell before the end of the stream whether there is a body.
   if (request.httpVersionMajor !== 1) return verifier.impossible("this handler is for HTTP/1: let a proxy end HTTP/2");
   const lines = [];
@@ -51,7 +58,7 @@ async function verifyIncoming(verifier, request) {
   if (body === null) return verifier.tooLarge();
   const result = await verifier.verify({
     // A router that is mounted below a path changes `url`.
-    method: request.method, target: request.originalUrl ?? request.url, headers: lines, body, peer: request.socket.remoteAddress,
+    method: request.method, target: request.originalUrl ?? request.url, headers: lines, body, peer,
   });
   if (result.refusal) return result;
   found.set(request, result);
@@ -103,7 +110,7 @@ function read(request, limit) {
  * Wraps a fetch-style handler, which is called with the request and the result.
  *
  * `target` returns the request target as it came over the wire, if the server has it. The default takes the target from
- * the URL of the `Request`, which is normalized. `peer` returns the peer's address, for trusted proxies.
+ * the URL of the `Request`, which is normalized. `peer` returns the peer's address, for trusted proxies: "" for a UNIX socket.
  */
 export function verified(verifier, handler, { target = targetOf, peer } = {}) {
   return async (request, ...more) => {

@@ -89,7 +89,7 @@ export function verified<More extends unknown[]>(
   options?: {
     /** Returns the target as it came over the wire, if the server has it. The default is the target of the URL, which is normalized. */
     target?: (request: Request, ...more: More) => string;
-    /** Returns the peer's address, for `trustedProxies`. */
+    /** Returns the peer's address, for `trustedProxies`: "" for a UNIX socket, undefined if it is not known. */
     peer?: (request: Request, ...more: More) => string | undefined;
   },
 ): (request: Request, ...more: More) => Promise<Response>;

@@ -103,7 +103,8 @@ export class Verifier {
   }
 
   #trusts(peer) {
-    if (!peer) return this.#trustsUnix;
+    if (peer === undefined || peer === null) return false;
+    if (peer === "") return this.#trustsUnix;
     const address = peer.replace(/%.*$/, "").replace(/^::ffff:(?=[0-9.]+$)/i, "");
     const family = isIP(address);
     return family !== 0 && this.#networks.check(address, `ipv${family}`);

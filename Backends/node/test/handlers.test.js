@@ -81,11 +81,29 @@ test("the credential is not shown", () => {
   assert.ok(!(inspect(found, { depth: 9, showHidden: true }) + JSON.stringify(found) + String(found)).includes(credential));
 });
 
+test("an app that answers first, such as after a time limit, is not disturbed, and nothing runs", async () => {
+  const strict = new Verifier({ service: `http://127.0.0.1:${auth.address().port}`, credential, origin, bodyLimit: 1 });
+  for (const [handle, body] of [[middleware(verifier), "a"], [middleware(strict), "over the limit"]]) {
+    let ran = 0;
+    const port = await listening((request, response) => {
+      response.writeHead(503).end("too slow");
+      handle(request, response, () => { ran += 1; });
+    });
+    const before = asked.length;
+    const { status } = await fetch(`http://127.0.0.1:${port}/`, { method: "POST", body, headers: signed() });
+    assert.equal(status, 503);
+    // The verdict has come, or none is needed.
+    while (body === "a" && asked.length === before) await new Promise(setImmediate);
+    for (let turn = 0; turn < 200; turn++) await new Promise(setImmediate);
+    assert.equal(ran, 0);
+  }
+});
+
 test("peers of trusted proxies", async () => {
   const headers = Object.entries({ ...signed(), "X-Forwarded-Proto": "https", "X-Forwarded-Host": "api.example.com" });
   const trusting = new Verifier({
     service: `http://127.0.0.1:${auth.address().port}`, credential, trustedProxies: ["10.0.0.0/8", "fd00::/8", "unix"] });
-  for (const [peer, status] of [["10.1.2.3"], ["::ffff:10.1.2.3"], ["fd00::1"], [undefined], ["11.1.2.3", 421], ["::1", 421],
+  for (const [peer, status] of [["10.1.2.3"], ["::ffff:10.1.2.3"], ["fd00::1"], [""], [undefined, 421], [null, 421], ["11.1.2.3", 421], ["::1", 421],
     ["10.1.2.3, 1.2.3.4", 421], ["x", 421]]) {
     const found = await trusting.verify({ method: "GET", target: "/", headers, body: new Uint8Array(), peer });
     assert.equal(found.refusal?.status, status, peer);

@@ -34,7 +34,7 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse
-from starlette.routing import Route, WebSocketRoute
+from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.testclient import TestClient, WebSocketDenialResponse
 
 from synheart_auth_backend import Incoming, SynheartASGI, SynheartWSGI, Verifier, identity
@@ -197,6 +197,16 @@ async def greet_socket(socket):
     await socket.close()
 
 
+def get(url, path, headers):
+    """The status and the text of the answer."""
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url + path, headers=headers), timeout=30) as response:
+            return response.status, response.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+
+
 class ASGI(WithService):
     def client(self, **options):
         app = Starlette(
@@ -229,7 +239,7 @@ class ASGI(WithService):
         self.assertEqual(found.exception.status_code, 401)
         self.assertEqual(found.exception.headers["X-Synheart-Error"], "INVALID_SIGNATURE")
 
-    def call(self, scope, messages=({"type": "http.request", "body": b""},)):
+    def call(self, scope, messages=({"type": "http.request", "body": b""},), **options):
         sent, waiting = [], list(messages)
 
         async def receive():
@@ -241,7 +251,7 @@ class ASGI(WithService):
         async def app(*_):
             self.fail("the app was reached")
 
-        asyncio.run(SynheartASGI(app, self.verifier)(scope, receive, send))
+        asyncio.run(SynheartASGI(app, self.verifier, **options)(scope, receive, send))
         return sent
 
     def test_a_websocket_of_a_server_without_denials_is_closed(self):
@@ -253,6 +263,47 @@ class ASGI(WithService):
             with self.assertLogs("synheart_auth_backend", "ERROR"):
                 sent = self.call({"type": "http", "method": "GET", "headers": [], **scope})
             self.assertEqual(sent[0]["status"], 503)
+
+    def test_a_root_path_that_is_not_configured_is_refused(self):
+        for path in (b"/x/pay", b"/healthz"):
+            with self.assertLogs("synheart_auth_backend", "WARNING"):
+                sent = self.call({"type": "http", "method": "GET", "headers": [], "raw_path": path, "root_path": "/x"}, exempt=["/healthz"])
+            self.assertEqual(sent[0]["status"], 400)
+        self.assertEqual(self.service.asked, [])
+        client = TestClient(Starlette(routes=[Mount("/x", SynheartASGI(
+            Starlette(routes=[Route("/v1/hsi", greet)]), self.verifier, root_path="/x"))]))
+        self.assertEqual(client.get("/x/v1/hsi", headers=signed()).status_code, 200)
+        self.assertEqual(self.service.asked[0]["path"], "/x/v1/hsi")
+
+    def test_no_header_moves_the_path_under_daphne(self):
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "moved.py").write_text(textwrap.dedent(f"""
+                from synheart_auth_backend import SynheartASGI, Verifier
+
+                async def app(scope, receive, send):
+                    await send({{"type": "http.response.start", "status": 200, "headers": []}})
+                    await send({{"type": "http.response.body", "body": scope["path"].encode()}})
+
+                verifier = Verifier("http://127.0.0.1:{self.service.server_port}", "{CREDENTIAL}", origin="{ORIGIN}", timeout=20)
+                app = SynheartASGI(app, verifier, exempt=["/public"])
+                """))
+            with socket.socket() as free:
+                free.bind(("127.0.0.1", 0))
+                port = free.getsockname()[1]
+            server = subprocess.Popen(
+                [sys.executable, "-m", "daphne", "--bind", "127.0.0.1", "--port", str(port), "--verbosity", "0", "moved:app"],
+                cwd=folder, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+            self.addCleanup(server.wait, 30)
+            self.addCleanup(server.terminate)
+            for _ in range(300):
+                with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+                    break
+                time.sleep(0.1)
+            url = f"http://127.0.0.1:{port}"
+            self.assertEqual(get(url, "/public", {}), (200, "/public"))
+            self.assertEqual(get(url, "/x/pay", signed()), (200, "/x/pay"))
+            for path, headers in (("/x/pay", signed()), ("/public", {})):
+                self.assertEqual(get(url, path, {**headers, "Daphne-Root-Path": path[:2]})[0], 400)
 
     def test_a_client_that_leaves_is_not_asked_about(self):
         self.assertEqual(self.call({"type": "http", "method": "GET", "headers": [], "raw_path": b"/"}, [{"type": "http.disconnect"}]), [])
@@ -339,20 +390,12 @@ class Frameworks(WithService):
             self.addCleanup(server.terminate)
             listener.close()
             url = f"http://127.0.0.1:{port}"
-            self.assertEqual(self.get(url, "/public/users", {}), (200, "/public/users"))
-            self.assertEqual(self.get(url, "/x/pay", signed()), (200, "/x/pay"))
+            self.assertEqual(get(url, "/public/users", {}), (200, "/public/users"))
+            self.assertEqual(get(url, "/x/pay", signed()), (200, "/x/pay"))
             for name in ("SCRIPT_NAME", "script_name"):
-                self.assertEqual(self.get(url, "/public/users", {name: "/public"})[0], 400)
-                self.assertEqual(self.get(url, "/x/pay", {**signed(), name: "/x"})[0], 400)
-            self.assertEqual(self.get(url, "/public/users", {"PATH_INFO": "/users"})[0], 400)
-
-    def get(self, url, path, headers):
-        try:
-            with urllib.request.urlopen(urllib.request.Request(url + path, headers=headers), timeout=30) as response:
-                return response.status, response.read().decode()
-        except urllib.error.HTTPError as error:
-            with error:
-                return error.code, error.read().decode()
+                self.assertEqual(get(url, "/public/users", {name: "/public"})[0], 400)
+                self.assertEqual(get(url, "/x/pay", {**signed(), name: "/x"})[0], 400)
+            self.assertEqual(get(url, "/public/users", {"PATH_INFO": "/users"})[0], 400)
 
     def test_flask_in_its_test_client(self):
         app = flask.Flask(__name__)

@@ -8,7 +8,8 @@ import uuid
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Awaitable, Callable, Collection, List, MutableMapping, Optional, Tuple, Union
 
-from .verifier import VERIFICATION, Incoming, Lines, Refusal, Verification, Verifier, is_reserved, unavailable, verification
+from .verifier import (
+    VERIFICATION, Incoming, Lines, Refusal, Verification, Verifier, is_reserved, refusal, unavailable, verification)
 
 _log = logging.getLogger("synheart_auth_backend")
 
@@ -24,14 +25,18 @@ class SynheartASGI:
 
     Args:
         exempt: raw paths that pass without a signature, such as `/healthz`. They are compared exactly.
+        root_path: the prefix under which the server or a router mounts this app (`root_path` of ASGI). A request with another one is
+            refused: daphne takes it from a header of the client, and the app would run another path than the signed one.
         threads: how many requests are verified at once. A request whose verification, with the wait for a thread, takes more than
             `Verifier.longest` + 1 s is refused with 503.
     """
 
-    def __init__(self, app: App, verifier: Verifier, *, exempt: Collection[str] = (), threads: int = 32) -> None:
+    def __init__(self, app: App, verifier: Verifier, *, exempt: Collection[str] = (), root_path: str = "",
+                 threads: int = 32) -> None:
         self._app = app
         self._verifier = verifier
         self._exempt = frozenset(exempt)
+        self._root_path = root_path
         self._pool = ThreadPoolExecutor(threads, "synheart-auth")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -42,13 +47,19 @@ class SynheartASGI:
         scope = dict(scope)
         headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
         scope["headers"] = [pair for pair, (name, _) in zip(scope["headers"], headers) if not is_reserved(name)]
+        if verification(scope) is not None:
+            return await self._app(scope, receive, send)
         raw: Optional[bytes] = scope.get("raw_path")
-        if verification(scope) is not None or (raw is not None and raw.decode("latin-1") in self._exempt):
+        is_moved = (scope.get("root_path") or "") != self._root_path
+        if not is_moved and raw is not None and raw.decode("latin-1") in self._exempt:
             return await self._app(scope, receive, send)
         is_socket = scope["type"] == "websocket"
-        body = b"" if is_socket else await self._body(receive)
+        body: Union[bytes, Refusal, None] = b"" if is_socket else await self._body(receive)
         if body is None:
             return
+        if is_moved:
+            _log.warning("root_path is %r: if the server or a router set it, name it as root_path of SynheartASGI", scope.get("root_path"))
+            body = refusal(400, "INVALID_REQUEST", "The request has another root path than this app.", str(uuid.uuid4()))
         found = body if isinstance(body, Refusal) else await self._verify(scope, headers, body)
         if isinstance(found, Refusal):
             return await (_refuse_socket(scope, found, receive, send) if is_socket else _answer("http", found, send))
