@@ -156,6 +156,8 @@ public final class KeystoreProvider extends Provider {
             } catch (KeyStoreException error) {
                 int code = code(error);
                 if (code == KeystoreDaemon.HARDWARE_TYPE_UNAVAILABLE) throw new StrongBoxUnavailableException("Failed to generate key pair.", error);
+                // Android 12 asks its provisioner for keys, and then gives no cause.
+                if (code == KeystoreDaemon.OUT_OF_KEYS && Build.VERSION.SDK_INT >= 31 && Build.VERSION.SDK_INT < 33) throw new ProviderException("Failed to provision new attestation keys.");
                 if (code >= KeystoreDaemon.OUT_OF_KEYS && code <= KeystoreDaemon.OUT_OF_KEYS_PERMANENT) throw new ProviderException("Failed to provision new attestation keys.", error);
                 throw new ProviderException("Failed to generate key pair.", error);
             }

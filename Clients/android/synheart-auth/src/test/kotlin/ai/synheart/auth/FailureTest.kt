@@ -190,6 +190,22 @@ class FailureTest {
     }
 
     @Test
+    fun `a rejected device keeps its key until the app resets it`() =
+        World.run(AndroidProof.KEY_ATTESTATION, edits = arrayOf("registration.approval" to "manual")) {
+            service.device(appId, register().deviceId, "reject")
+            expect<AttestationFailed>(Recovery.NONE) { register() }
+            val rejected = record().journal
+            // The key's attestation names a used challenge. A new key would make a new device that nobody has rejected.
+            restart()
+            expect<AttestationFailed>(Recovery.RESET) { register() }
+            expect<AttestationFailed>(Recovery.RESET) { register() }
+            assertEquals(rejected, record().journal)
+            assertEquals(1, service.devices(appId).size)
+            client.resetDeviceIdentity(appId, ResetReason.USER_REQUESTED)
+            assertEquals(Registration.Status.PENDING, register().status)
+        }
+
+    @Test
     fun `after a lost answer, key attestation needs one new key`() = World.run(AndroidProof.KEY_ATTESTATION) {
         loseAnswer(World.REGISTER)
         register()

@@ -9,7 +9,7 @@ import org.junit.Assert.assertEquals
 import org.junit.Assert.assertTrue
 import org.junit.Test
 
-/** Automatic rotations: after a failure only a new cause starts another one in the same process. */
+/** Automatic rotations: after a failure, a new cause or an hour later the same one starts another one in the same process. */
 class MaintenanceTest {
     private suspend fun eventually(condition: () -> Boolean) = withTimeout(20.seconds) { while (!condition()) delay(5) }
 
@@ -34,6 +34,15 @@ class MaintenanceTest {
     @Test
     fun `a new demand starts a rotation after one that failed`() = World.run {
         demand(7_200, "compromise", failToRotate())
+        assertEquals(200, send().status)
+        eventually { record().keyRotatedAt != null }
+        assertEquals(4, count(World.ROTATE))
+    }
+
+    @Test
+    fun `the same demand starts a rotation again after an hour`() = World.run {
+        failToRotate()
+        phone.clock.elapsedOffset += 3_600_000
         assertEquals(200, send().status)
         eventually { record().keyRotatedAt != null }
         assertEquals(4, count(World.ROTATE))

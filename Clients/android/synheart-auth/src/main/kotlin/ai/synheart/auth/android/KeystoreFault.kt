@@ -8,6 +8,7 @@ import android.security.keystore.BackendBusyException
 import android.security.keystore.KeyPermanentlyInvalidatedException
 import android.security.keystore.StrongBoxUnavailableException
 import android.security.keystore.UserNotAuthenticatedException
+import java.security.ProviderException
 
 /** The meaning of a failure of the Android Keystore: for an existing key, and for one that was to be made. */
 internal enum class KeystoreFault(
@@ -49,6 +50,10 @@ internal enum class KeystoreFault(
             if (error is UserNotAuthenticatedException) return TEMPORARY
             if (Build.VERSION.SDK_INT >= 28 && error is StrongBoxUnavailableException) return IMPOSSIBLE
             if (Build.VERSION.SDK_INT >= 31 && error is BackendBusyException) return TEMPORARY
+            // API 31 and 32 say so without a cause if the attestation keys are used up for now, or their supplier cannot be reached.
+            if (Build.VERSION.SDK_INT in 31..32 && error is ProviderException && PROVISIONING_MESSAGES.any { error.message == it }) {
+                return TEMPORARY
+            }
             val cause = generateSequence(error) { it.cause }.take(CAUSES)
                 .firstOrNull { it.javaClass.name == "android.security.KeyStoreException" } ?: return SUSPICIOUS
             return if (Build.VERSION.SDK_INT >= 33) byCode(cause) else byMessage(cause.message.orEmpty())
@@ -95,6 +100,8 @@ internal enum class KeystoreFault(
             TEMPORARY_MESSAGES.any { message.startsWith(it) } || message.substringBefore(' ') in TEMPORARY_NUMBERS -> TEMPORARY
             else -> SUSPICIOUS
         }
+
+        private val PROVISIONING_MESSAGES = listOf("Failed to provision new attestation keys.", "Failed to talk to RemoteProvisioner")
 
         private val TEMPORARY_MESSAGES = listOf(
             "User authentication required", "User not authenticated", "Device locked", "Keystore not initialized", "System error",

@@ -134,7 +134,7 @@ internal class DeviceIdentity(val context: IdentityContext, private val scope: C
                 context.exclusively {
                     endOperations()
                     Resetter(context).reset(reason)
-                    context.isMaintained.set(false)
+                    context.maintenance.allow()
                 }
             }.also { resetting = it }
         }
@@ -211,15 +211,13 @@ internal class DeviceIdentity(val context: IdentityContext, private val scope: C
         if (RotationSchedule.isDue(now, context.serverTime(now))) rotateAsDemanded()
     }
 
-    /** Starts [maintain] unless it runs or failed in this process. A new demand to rotate, a reset or the next launch tries again. */
+    /** Starts [maintain] if [MaintenanceTurn] allows it. */
     fun maintainInBackground() {
-        if (!context.configuration.rotatesAutomatically || !context.isMaintained.compareAndSet(false, true)) return
+        if (!context.configuration.rotatesAutomatically || !context.maintenance.begin()) return
         scope.launch {
-            try {
-                maintain()
-                context.isMaintained.set(false)
-            } catch (_: SynheartAuthException) {
-            }
+            val result = runCatching { maintain() }
+            context.maintenance.end(hasFailed = result.isFailure)
+            result.exceptionOrNull()?.let { if (it !is SynheartAuthException) throw it }
         }
     }
 

@@ -23,10 +23,10 @@ import ai.synheart.auth.wire.PublicKey
 import ai.synheart.auth.wire.RotationDemand
 import ai.synheart.auth.wire.Route
 import ai.synheart.auth.wire.challengeRequest
+import ai.synheart.auth.wire.followsClaims
 import ai.synheart.auth.wire.rawSignature
 import java.io.Closeable
 import java.util.concurrent.ConcurrentHashMap
-import java.util.concurrent.atomic.AtomicBoolean
 import kotlin.time.Duration
 import kotlin.time.Duration.Companion.seconds
 import kotlinx.coroutines.CancellationException
@@ -45,8 +45,7 @@ internal class IdentityContext(val appId: String, val configuration: Configurati
     /** By origin: the scheme that the service accepted after it had refused the other one. */
     val schemes = ConcurrentHashMap<String, SignatureScheme>()
 
-    /** Whether automatic maintenance is running or has failed. A new rotation demand or a reset clears the flag after a failure. */
-    val isMaintained = AtomicBoolean()
+    val maintenance = MaintenanceTurn(configuration.clock)
 
     /** Runs [body] while no other process and no other coroutine operates on this identity. */
     suspend fun <Value> exclusively(body: suspend () -> Value): Value {
@@ -182,11 +181,11 @@ internal class IdentityContext(val appId: String, val configuration: Configurati
         return outcome.result.getOrThrow()
     }
 
-    /** Notes a demand to rotate this key, best effort. A new demand lets automatic maintenance run again, even after a failure. */
+    /** Notes a demand to rotate this key, best effort. A new demand lets automatic maintenance run again at once, even after a failure. */
     suspend fun note(demand: RotationDemand, key: KeyReference) {
         try {
             if (ledger.load().rotationDemand == demand) return
-            if (ledger.apply(IdentityEvent.RotationDemanded(demand, key)).rotationDemand == demand) isMaintained.set(false)
+            if (ledger.apply(IdentityEvent.RotationDemanded(demand, key)).rotationDemand == demand) maintenance.allow()
         } catch (_: SynheartAuthException) {
         }
     }
@@ -220,6 +219,7 @@ internal class IdentityContext(val appId: String, val configuration: Configurati
                 noteScheme(scheme, current)
                 return answer
             } catch (error: SynheartAuthException) {
+                if (SIG_VERSION in seen && error.followsClaims) schemes[configuration.baseUrl] = scheme // It accepted the signature.
                 if (!seen.add(error.code)) throw error
                 when (error.remedy) {
                     Remedy.LEARN_CLOCK, Remedy.SIGN_AGAIN -> {}

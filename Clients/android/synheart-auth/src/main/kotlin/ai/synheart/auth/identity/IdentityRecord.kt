@@ -31,8 +31,11 @@ internal data class KeyReference(val alias: String, val thumbprint: String)
  * undone after the process is killed.
  */
 internal sealed interface JournalEntry {
-    /** A registration with this key. If it [isSent], the service may know the key. */
-    data class Registration(val key: KeyReference, val isSent: Boolean) : JournalEntry
+    /**
+     * A registration with this key. If it [isSent], the service may know the key. If it [isRejected], the service knows the key and
+     * has rejected the device. Only a reset by the app may then replace the key: a new key would undo the rejection.
+     */
+    data class Registration(val key: KeyReference, val isSent: Boolean, val isRejected: Boolean = false) : JournalEntry
 
     /** A rotation. */
     data class Rotation(
@@ -171,6 +174,7 @@ private fun suspicions(json: JsonObject, appId: String): Map<String, Suspicion> 
 private fun JournalEntry.toJson(): Map<String, Any?> = when (this) {
     is JournalEntry.Registration -> mapOf(
         "operation" to "registration", "key_alias" to key.alias, "key_thumbprint" to key.thumbprint, "sent" to isSent,
+        "rejected" to isRejected.takeIf { it },
     )
     is JournalEntry.Rotation -> mapOf(
         "operation" to "rotation", "key_alias" to alias, "key_thumbprint" to thumbprint, "reason" to reason.wire,
@@ -183,7 +187,9 @@ private fun JournalEntry.toJson(): Map<String, Any?> = when (this) {
 private fun journalEntry(json: JsonObject, appId: String): JournalEntry {
     fun alias() = json.alias(appId) ?: throw FormException("key_alias is missing")
     return when (json.string("operation")) {
-        "registration" -> JournalEntry.Registration(KeyReference(alias(), json.string("key_thumbprint")), json.boolean("sent"))
+        "registration" -> JournalEntry.Registration(
+            KeyReference(alias(), json.string("key_thumbprint")), json.boolean("sent"), json.optionalBoolean("rejected") ?: false,
+        )
         "rotation" -> JournalEntry.Rotation(
             alias(), json.choice("reason", RotationReason.entries, RotationReason::wire), json.optionalString("key_thumbprint"),
             json.optionalLong("last_copy"), json.boolean("refused"),

@@ -18,9 +18,9 @@ internal sealed interface IdentityEvent {
 
     /**
      * The registration failed. With [forgetsKey] the next registration makes a new key. Otherwise it uses the key of this
-     * registration again, which the service may already have.
+     * registration again, which the service may already have. [isRejected]: the service has rejected the device with this key.
      */
-    data class RegistrationFailed(val forgetsKey: Boolean) : IdentityEvent
+    data class RegistrationFailed(val forgetsKey: Boolean, val isRejected: Boolean = false) : IdentityEvent
 
     // Rotation.
 
@@ -90,7 +90,7 @@ internal fun IdentityRecord.after(event: IdentityEvent): IdentityRecord = when (
     }
     is IdentityEvent.Registered -> settled(Identity.ACTIVE, event.deviceId, event.at)
     is IdentityEvent.Pending -> settled(Identity.PENDING, event.deviceId, event.at)
-    is IdentityEvent.RegistrationFailed -> failed(event.forgetsKey)
+    is IdentityEvent.RegistrationFailed -> failed(event)
 
     is IdentityEvent.RotationStarted -> rotating(event)
     is IdentityEvent.RotationSending -> withRotation {
@@ -156,12 +156,13 @@ private fun IdentityRecord.settled(identity: Identity, deviceId: String, at: Lon
         .copy(identity = identity, deviceId = deviceId, key = key, registeredAt = registeredAt ?: at, journal = null)
 }
 
-private fun IdentityRecord.failed(forgetsKey: Boolean): IdentityRecord {
+private fun IdentityRecord.failed(event: IdentityEvent.RegistrationFailed): IdentityRecord {
     if (identity == Identity.ACTIVE) throw refusal(IdentityState.UNREGISTERED)
     // The service may have the key of this registration, so the next registration uses it again.
-    val kept = journal as? JournalEntry.Registration ?: key?.let { JournalEntry.Registration(it, isSent = true) }
+    val kept = (journal as? JournalEntry.Registration ?: key?.let { JournalEntry.Registration(it, isSent = true) })
+        ?.let { it.copy(isRejected = it.isRejected || event.isRejected) }
     val failed = moved(Cause.FAILURE).blank()
-    return if (forgetsKey) failed else failed.copy(journal = kept, suspicions = suspicions.filterKeys { it == kept?.key?.alias })
+    return if (event.forgetsKey) failed else failed.copy(journal = kept, suspicions = suspicions.filterKeys { it == kept?.key?.alias })
 }
 
 private fun IdentityRecord.rotating(event: IdentityEvent.RotationStarted): IdentityRecord {

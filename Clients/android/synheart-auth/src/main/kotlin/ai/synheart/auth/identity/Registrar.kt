@@ -84,6 +84,8 @@ internal class RegistrationFailure(
     val forgetsKey: Boolean = false,
     /** The pause after which the attempt can continue; null unless the attestation provider is unavailable. */
     val pause: Pause? = null,
+    /** Whether the service has rejected the device. */
+    val isRejected: Boolean = false,
 ) : Exception(error) {
     class Pause(val delay: Duration, val next: RegistrationAttempt.Candidate)
 
@@ -169,7 +171,7 @@ internal class Registrar(private val context: IdentityContext) {
             }
             DeviceStatus.Status.PENDING -> Registration(Registration.Status.PENDING, deviceId)
             DeviceStatus.Status.REJECTED -> {
-                ledger.apply(IdentityEvent.RegistrationFailed(forgetsKey = false))
+                ledger.apply(IdentityEvent.RegistrationFailed(forgetsKey = false, isRejected = true))
                 throw failure(OwnCode.ATTESTATION_FAILED, "the service rejected this device")
             }
             DeviceStatus.Status.REVOKED, DeviceStatus.Status.DEREGISTERED ->
@@ -181,7 +183,7 @@ internal class Registrar(private val context: IdentityContext) {
         try {
             // Before the first transition there is nothing to undo.
             if (ledger.load().state == IdentityState.UNREGISTERED) return
-            ledger.apply(IdentityEvent.RegistrationFailed(failure.forgetsKey))
+            ledger.apply(IdentityEvent.RegistrationFailed(failure.forgetsKey, failure.isRejected))
         } catch (_: SynheartAuthException) {
             // Report the first failure. The next call settles the record.
             throw failure.error

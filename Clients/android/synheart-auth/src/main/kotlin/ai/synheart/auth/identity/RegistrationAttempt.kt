@@ -35,6 +35,8 @@ internal class RegistrationAttempt(private val context: IdentityContext) {
          * only once, so this attestation is no evidence for a new challenge.
          */
         val isAttestationSpent: Boolean,
+        /** Whether the service has rejected the device with this key. */
+        val isRejected: Boolean = false,
     )
 
     /** A key, the challenge that it is attested for, and how often the attestation provider was unavailable for them. */
@@ -70,7 +72,8 @@ internal class RegistrationAttempt(private val context: IdentityContext) {
         val entry = context.ledger.load().journal as? JournalEntry.Registration ?: return null
         if (!entry.isSent && configuration.keyStore.attestsKeys) return null
         val publicKey = context.publicKey(entry.key) ?: return null
-        return SigningKey(entry.key, publicKey, mayBeKnown = entry.isSent, isAttestationSpent = configuration.keyStore.attestsKeys)
+        val isSpent = configuration.keyStore.attestsKeys
+        return SigningKey(entry.key, publicKey, mayBeKnown = entry.isSent, isAttestationSpent = isSpent, entry.isRejected)
     }
 
     private suspend fun attest(candidate: Candidate, nonce: ByteArray): AttestationEvidence {
@@ -84,7 +87,7 @@ internal class RegistrationAttempt(private val context: IdentityContext) {
             throw when {
                 error.remedy == Remedy.ASK_PROVIDER_AGAIN -> pause(candidate, error)
                 // The provider needs the key's own attestation, but the key has none for this challenge.
-                key.isAttestationSpent && error.callsForAttestedKey -> spent(error)
+                key.isAttestationSpent && error.callsForAttestedKey -> spent(error, key)
                 else -> error
             }
         }
@@ -102,7 +105,7 @@ internal class RegistrationAttempt(private val context: IdentityContext) {
         val delay = RetryPolicy.PROVIDER.delay(candidate.refusals, 0.0)
             // The provider remains unavailable. If the key's attestation is spent, because it names a used challenge, only a new key
             // can have an attestation for a new challenge.
-            ?: return if (candidate.key.isAttestationSpent) spent(error) else RegistrationFailure(error)
+            ?: return if (candidate.key.isAttestationSpent) spent(error, candidate.key) else RegistrationFailure(error)
         if (configuration.clock.elapsedMillis + delay.inWholeMilliseconds >= candidate.challenge.goodUntilMillis) {
             return RegistrationFailure(error, Remedy.NEW_CHALLENGE)
         }
@@ -141,20 +144,22 @@ internal class RegistrationAttempt(private val context: IdentityContext) {
 
     private fun refusal(error: SynheartAuthException, key: SigningKey): RegistrationFailure = when {
         error !is SynheartAuthException.AttestationFailed -> RegistrationFailure(error)
-        key.isAttestationSpent -> spent(error)
-        // An earlier request may have registered this key. Only the app may abandon the key, by a reset.
-        key.mayBeKnown -> RegistrationFailure(
-            failure(Situation.KNOWN_KEY_REFUSED, error.message.orEmpty(), error, serverTime = error.failure.serverTime),
-        )
+        key.isAttestationSpent -> spent(error, key)
+        key.mayBeKnown -> knownKeyRefused(error)
         else -> RegistrationFailure(error, forgetsKey = true)
     }
 
+    /** An earlier request may have registered the key. Only the app may abandon it, by a reset. */
+    private fun knownKeyRefused(error: SynheartAuthException) = RegistrationFailure(
+        failure(Situation.KNOWN_KEY_REFUSED, error.message.orEmpty(), error, serverTime = error.failure.serverTime),
+    )
+
     /**
      * The failure if the service needs the key's own attestation, but that attestation names a used challenge. The next
-     * attempt makes a new key, because only a new key's attestation can name a new challenge.
+     * attempt makes a new key, because only a new key's attestation can name a new challenge. A rejected device keeps its key.
      */
-    private fun spent(error: SynheartAuthException) =
-        RegistrationFailure(error, Situation.KEY_ATTESTATION_SPENT.remedy, forgetsKey = true)
+    private fun spent(error: SynheartAuthException, key: SigningKey) =
+        if (key.isRejected) knownKeyRefused(error) else RegistrationFailure(error, Situation.KEY_ATTESTATION_SPENT.remedy, forgetsKey = true)
 
     private suspend fun persist(received: ServiceClient.Answer): Registration {
         val answer = received.read(RegisterAnswer::parse)
@@ -169,7 +174,9 @@ internal class RegistrationAttempt(private val context: IdentityContext) {
                 context.ledger.apply(IdentityEvent.Pending(answer.deviceId, now))
                 Registration(Registration.Status.PENDING, answer.deviceId)
             }
-            RegisterAnswer.Status.REJECTED -> throw failure(OwnCode.ATTESTATION_FAILED, "the service rejected this device")
+            RegisterAnswer.Status.REJECTED -> throw RegistrationFailure(
+                failure(OwnCode.ATTESTATION_FAILED, "the service rejected this device"), isRejected = true,
+            )
         }
     }
 }

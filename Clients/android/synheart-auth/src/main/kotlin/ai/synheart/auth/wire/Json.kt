@@ -18,7 +18,9 @@ internal class JsonObject(val members: Map<String, Any?>) {
     fun optionalLong(name: String): Long? =
         optional<JsonNumber>(name)?.let { it.digits.toLongOrNull() ?: throw FormException("$name is not an integer") }
 
-    fun boolean(name: String): Boolean = optional<Boolean>(name) ?: throw FormException("$name is missing")
+    fun boolean(name: String): Boolean = optionalBoolean(name) ?: throw FormException("$name is missing")
+
+    fun optionalBoolean(name: String): Boolean? = optional(name)
 
     fun optionalObject(name: String): JsonObject? = optional(name)
 

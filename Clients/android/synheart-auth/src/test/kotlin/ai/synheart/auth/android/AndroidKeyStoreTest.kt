@@ -128,6 +128,19 @@ class AndroidKeyStoreTest {
     }
 
     @Test
+    fun `Android 12 gives no cause when its attestation keys are used up, and is asked again`() {
+        for (version in 31..32) {
+            Build.VERSION.SDK_INT = version
+            phone.keystore.failAlways(Call.GENERATE, KeystoreDaemon.OUT_OF_KEYS)
+            expect(Code.UNAVAILABLE) { phone.keys(AndroidKeyStore.Attestation.ALWAYS).create(ALIAS, CHALLENGE) }
+            val keys = phone.keys(usesStrongBox = false)
+            keys.create(ALIAS, CHALLENGE)
+            assertTrue(keys.mayAttestLater(ALIAS))
+            phone.keystore.works()
+        }
+    }
+
+    @Test
     fun `a device whose provisioning was refused for good makes a key without attestation at once`() {
         // The provisioning server refuses new attestation keys for the StrongBox and then for the TEE, with RETRY_NEVER.
         phone.keystore.failNext(Call.GENERATE, KeystoreDaemon.OUT_OF_KEYS, KeystoreDaemon.OUT_OF_KEYS)
