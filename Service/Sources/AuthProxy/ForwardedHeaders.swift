@@ -71,12 +71,18 @@ struct ForwardedHeaders: Sendable {
     /// the body, the proxy itself handles `Expect`, and the `X-Forwarded-` headers take the place of `Forwarded`.
     private static let ended: Set<String> = ["host", "content-length", "expect", "forwarded"]
 
-    /// Whether only a gateway may set a header: the signer and origin of a request, the service credential, and `Proxy`, which
-    /// CGI turns into `HTTP_PROXY`.
+    /// Whether only a gateway may set a header: the signer and origin of a request, the service credential, `Proxy`, which
+    /// CGI turns into `HTTP_PROXY`, and the headers that change the method or the path.
     private static func isOfGateways(_ name: String) -> Bool {
         IdentityHeader.isReserved(name) || name == "proxy" || name == comparable(HeaderName.serviceCredential)
-            || name.hasPrefix("x-forwarded-") || name.hasPrefix("x-original-")
+            || name.hasPrefix("x-forwarded-") || name.hasPrefix("x-original-") || changingTheTarget.contains(name)
     }
+
+    /// Headers for which a backend executes another request than the signed one. Rack, Django and others take the method from the
+    /// first three. Daphne removes the value of the last one from the start of the path.
+    private static let changingTheTarget: Set<String> = [
+        "x-http-method-override", "x-http-method", "x-method-override", "daphne-root-path",
+    ]
 
     /// Whether a name has only letters, digits and hyphens. Backends that use CGI variables treat other spellings as the same
     /// names. And gunicorn treats `SCRIPT_NAME` as a part of the path, so the backend would execute another path than the signed

@@ -227,7 +227,9 @@ package struct Console: OperationsPages {
         var answer = renderer.answer(shown ?? page, visit, at: now)
         if let wait = refusal.retryAfter { answer.headers.append(("Retry-After", String(wait))) }
         answer.route = PageRequest.base
-        answer.refusal = logged ?? Refusal(Self.code(refusal.status), "\(refusal.title): \(refusal.message)")
+        answer.refusal =
+            logged
+            ?? Refusal(Self.code(refusal.status), refusal.reason ?? "\(refusal.title): \(refusal.message)")
         return answer
     }
 
@@ -248,7 +250,9 @@ package struct Console: OperationsPages {
         switch error {
         case let refusal as PageRefusal: return refusal
         case let refused as CallRefused:
-            return PageRefusal(status: refused.status, title: "The service refused that", message: refused.message)
+            return PageRefusal(
+                status: refused.status, title: "The service refused that", message: refused.message,
+                reason: refused.reason)
         case let refusal as Refusal:
             return PageRefusal(
                 status: refusal.code.httpStatus, title: "The service cannot answer now", message: refusal.code.message,

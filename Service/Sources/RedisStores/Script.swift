@@ -154,7 +154,8 @@ extension Script {
             return sum
             """)
 
-    /// Stores a challenge. Evicts the oldest of the busiest source if there are too many.
+    /// Stores a challenge. If there are too many, evicts an expired one, which is kept only to explain its refusal, or else the oldest of
+    /// the busiest source.
     ///
     /// The index holds all challenges that were put within the life of a challenge, including taken ones. First, the script
     /// corrects the counts of sources whose challenges have expired, a few at a time. Nothing is evicted before all counts are
@@ -162,7 +163,8 @@ extension Script {
     ///
     /// KEYS: the challenge, its source's index (a sorted set), the counts of all sources (a sorted set), the sum of the counts,
     /// when the first challenge of each source ends (a sorted set). ARGV: the value, its life in milliseconds, the source, the
-    /// prefixes of the keys of challenges and of indexes, the name of the challenge, the maximum.
+    /// prefixes of the keys of challenges and of indexes, the name of the challenge, the maximum, the milliseconds for which an expired
+    /// challenge is kept.
     /// Answers 1, or 0 if the challenge already exists.
     static let putChallenge = Script(
         """
@@ -196,18 +198,20 @@ extension Script {
         local rounds = #ended < 16 and 0 or 8
         while all > maximum and rounds < 8 do
             rounds = rounds + 1
-            local busiest = redis.call('ZREVRANGE', KEYS[3], 0, 0, 'WITHSCORES')
-            if not busiest[1] then
+            local first = redis.call('ZRANGE', KEYS[5], 0, 0, 'WITHSCORES')
+            local isExpired = first[2] and tonumber(first[2]) <= now + tonumber(ARGV[8])
+            local source = isExpired and first[1] or redis.call('ZREVRANGE', KEYS[3], 0, 0)[1]
+            if not source then
                 all = 0
                 break
             end
-            local kept = tonumber(busiest[2])
-            local real = recount(busiest[1])
+            local kept = counted(source)
+            local real = recount(source)
             all = all - kept + real
             if all > maximum and real > 0 and real == kept then
-                local oldest = redis.call('ZPOPMIN', ARGV[5] .. busiest[1])
+                local oldest = redis.call('ZPOPMIN', ARGV[5] .. source)
                 if oldest[1] then redis.call('DEL', ARGV[4] .. oldest[1]) end
-                all = all - real + recount(busiest[1])
+                all = all - real + recount(source)
             end
         end
         redis.call('SET', KEYS[4], string.format('%d', all), 'PX', life + 60000)

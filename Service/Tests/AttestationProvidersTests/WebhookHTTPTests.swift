@@ -89,7 +89,8 @@ import class Bytes.Locked
         "http://127.1:1/", "http://2130706433:1/", "http://0x7f000001:1/", "http://0.0.0.0:1/", "http://0:1/",
         "https://169.254.169.254/latest/meta-data", "https://[fe80::1]/", "https://[::ffff:127.0.0.1]/",
         "https://[fec0::1]/", "https://[2001::1]/", "https://[::ffff:0:a00:1]/",
-        "https://[fd00:ec2::254]/", "https://[64:ff9b::7f00:1]/", "https://[64:ff9b:1:a9fe:a9:fe00:808:808]/",
+        "https://[fd00:ec2::254]/", "https://[fd20:ce::254]/", "https://[fd00:c1::a9fe:a9fe]/",
+        "https://[fd00:42::42]/", "https://[64:ff9b::7f00:1]/", "https://[64:ff9b:1:a9fe:a9:fe00:808:808]/",
         "https://[64:ff9b:0:1::808:808]/", "https://100.100.100.200/",
     ]) func `no connection is made to a forbidden address, however it is written`(url: String) async throws {
         #expect(

@@ -89,9 +89,11 @@ struct AppCommandTests {
                 id: "\(number)", name: "n", role: .viewer, scope: scope, secretHash: [], createdAt: Self.now,
                 expiresAt: Self.now + 1)
         }
-        let stored = StoredApp(appID: app, sealedJSON: "{}")
+        let form = StoredApp.Form(masked: ["name": "n"], sealed: [1], widerUntil: nil)
+        let stored = StoredApp(appID: app, sealedJSON: form.json.text())
         let change = stored.removing(losing: credentials, at: Self.now, by: "test")
         #expect(change.after == nil && change.needsNoDevices && change.event.code == .appRemoved)
+        #expect(JSONValue.object(change.event.detail) == ["before": ["name": "n"]])
         #expect(change.credentials.map(\.before) == Array(credentials.prefix(2)))
         #expect(change.credentials.map(\.after?.revokedAt) == [Self.now, nil])
         #expect(change.isDecided(from: credentials) && !change.isDecided(from: Array(credentials.dropFirst())))

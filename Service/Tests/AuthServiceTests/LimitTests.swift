@@ -25,6 +25,9 @@ struct LimitTests {
         #expect(shares.take(1, of: app, until: UnixTime(700), now: UnixTime(600)) == 60)
         #expect(shares.take(1, of: app, until: UnixTime(700), now: UnixTime(659)) == 1)
         #expect(shares.take(1, of: app, until: UnixTime(700), now: UnixTime(660)) == nil)
+        // The two claims of a request do not fit beside the one that is left.
+        #expect(shares.take(2, of: app, until: UnixTime(700), now: UnixTime(661)) == 59)
+        #expect(shares.take(1, of: app, until: UnixTime(700), now: UnixTime(661)) == nil)
     }
 
     @Test("claims that are given back free their share, and those that stay do not")

@@ -1,5 +1,6 @@
 import AuthContract
 import Crypto
+import PlayIntegrity
 import StoreConformance
 import StrictJSON
 import Testing
@@ -132,7 +133,7 @@ struct ProviderOutageTests {
         for _ in 0..<Self.lastRounds { await world.service.settlePendingProofs() }
         #expect(try await world.row(device).status == .pending)
         // The clock is set back, so the next retry is three days ahead. The service ignores a retry time that is so far ahead.
-        world.clock.advance(-3 * 86_400)
+        world.clock.advance(-3 * 86_400 + 120)
         world.google.comeBack()
         await world.service.settlePendingProofs()
         #expect(try await world.row(device).status == .registered)
@@ -148,6 +149,41 @@ struct ProviderOutageTests {
         #expect(row.status == .pending && row.assurance.app == .playIntegrity)
         #expect(try await world.stores.pendingProofs(after: nil, limit: 10).isEmpty)
         try await world.approve(device)
+        try await world.verify(device)
+    }
+
+    @Test("while one node asks Google about a proof, no other node does")
+    func oneNodeAsks() async throws {
+        let world = try await World(Self.waiting)
+        let device = try await waitingDevice(world)
+        let other = try world.anotherNode()
+        let before = world.google.questions
+        world.google.comeBack()
+        world.google.neverReturn()
+        let asked = AsyncStream<Void>.makeStream()
+        world.google.whenAsked { asked.continuation.yield() }
+        async let settled: Void = world.service.settlePendingProofs()
+        for await _ in asked.stream { break }
+        await other.settlePendingProofs()
+        world.google.comeBack()
+        await settled
+        #expect(world.google.questions - before == 1)
+        try await world.verify(device)
+    }
+
+    @Test("an empty verdict on a held proof rejects nobody: Google gives it for a token that it decoded before")
+    func clearedVerdict() async throws {
+        let world = try await World(Self.waiting)
+        let device = try await waitingDevice(world)
+        world.google.comeBack()
+        let cleared: JSONValue = ["appIntegrity": ["appRecognitionVerdict": "UNEVALUATED"], "deviceIntegrity": [:]]
+        let payload = try #require(cleared.object)
+        world.google.answer(.decoded(IntegrityVerdict(payload: payload, decodedBy: .google)), for: World.appID)
+        await world.service.settlePendingProofs()
+        #expect(try await world.row(device).status == .pending)
+        world.google.answer(nil, for: World.appID)
+        world.clock.advance(1000)
+        await world.service.settlePendingProofs()
         try await world.verify(device)
     }
 
@@ -298,6 +334,8 @@ struct ProviderOutageTests {
         await world.stores.fail(call)
         await world.service.settlePendingProofs()
         await world.stores.recover()
+        // The nodes ask about a proof at most once in one or two minutes.
+        world.clock.advance(120)
         await world.service.settlePendingProofs()
         #expect(try await world.row(device).status == .registered)
         #expect(try await world.stores.pendingProofs(after: nil, limit: 10).isEmpty)

@@ -271,6 +271,8 @@ import Testing
         await deliveries.round()
         #expect(receivers.attempts == 1)
         #expect(try await !stored(webhook).isEnabled)
+        let detail = try #require(try await world.audited(.webhookChanged).first?.detail)
+        #expect(detail["enabled"] == false && detail["before"]?.object?["enabled"] == true)
         #expect(try await world.audited(.webhookChanged).count == 1)
     }
 
@@ -300,6 +302,34 @@ import Testing
         await deliveries.round()
         #expect(receivers.delivered.last == "app.removed")
         #expect(try await world.stores.webhook(webhook.id) == nil)
+    }
+
+    @Test(arguments: [true, false])
+    func `a webhook that names an app later gets nothing of an earlier app with the same id`(
+        isResent: Bool
+    ) async throws {
+        let other = try AppID("com.example.other")
+        let ios: JSONValue = ["app_ids": ["TEAMID1234.com.example.other"]]
+        try await world.add(World.record(["app_id": .string(other.text), "ios": ios, "android": .null]))
+        let webhook = try await world.service.webhooks.add(
+            url: "https://hooks.example.com/", scope: .apps([other]), codes: [], actor: "test"
+        ).webhook
+        await deliveries.round()
+        let position = try await stored(webhook).position
+        if !isResent { receivers.answer { _ in .answered(status: 503) } }
+        try await append(.deviceRegistered)
+        #expect(try await world.service.removeApp(app, actor: "test"))
+        try await world.add(World.record())
+        _ = try await world.service.webhooks.change(webhook.id, actor: "test") { $0.scope = .apps([app, other]) }
+        try await append(.deviceRevoked)
+        if isResent {
+            _ = try #require(try await world.service.webhooks.resend(webhook.id, after: position, actor: "test"))
+        }
+        receivers.answer { _ in .answered(status: 200) }
+        await deliveries.round()
+        #expect(receivers.delivered.contains("device.revoked"))
+        #expect(!receivers.delivered.contains { ["device.registered", "app.removed"].contains($0) })
+        #expect(try await stored(webhook).scope == .apps([app, other]))
     }
 
     @Test func `a store that fails is asked again`() async throws {

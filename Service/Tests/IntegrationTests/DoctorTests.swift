@@ -268,6 +268,25 @@ import Testing
         }
     }
 
+    @Test func `a service account and a revocation list that cannot be used are faults`() async throws {
+        try await provision()
+        let record = #"""
+            {"app_id": "com.example.second", "build_channel": "dev",
+             "android": {"packages": ["com.example.second"],
+               "certificate_digests": ["AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"],
+               "play_integrity": {"service_account": {
+                 "client_email": "a@example.com", "private_key": "S3CR3T", "token_uri": "https://example.com"}},
+               "key_attestation": {"status_list": "http://lists.example.com/status"}}}
+            """#
+        let added = try await Binary.run(["apps", "add", "--file", "-", "--database", database], input: record)
+        try #require(added.status == 0, "\(added.errors)")
+        let report = try await doctor()
+        #expect(report.result.status == 1 && report.state("app com.example.second") == "fail")
+        let messages = report.messages("app com.example.second")
+        #expect(messages.contains("status_list") && messages.contains("service_account"), "\(messages)")
+        #expect(!messages.contains("S3CR3T"))
+    }
+
     @Test func `a configuration that is refused is the first finding`() async throws {
         try await provision()
         let report = try await doctor(["--host", "0.0.0.0"])

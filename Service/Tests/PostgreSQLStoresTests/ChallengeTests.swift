@@ -32,6 +32,23 @@ extension AgainstPostgreSQL {
             await stores.close()
         }
 
+        @Test func `an expired challenge makes room before one that can still be used`() async throws {
+            let stores = try await open(try await PostgreSQLServer.shared().database(), options: options(10))
+            let now = SystemClock().now
+            func put(_ source: String, expiresIn seconds: Int64) async throws -> IssuedChallenge {
+                let challenge = IssuedChallenge(
+                    bytes: SystemRandom().bytes(32), appID: try AppID("com.example.app"), purpose: .register,
+                    expiresAt: now + seconds)
+                try await stores.challenges.put(challenge, source: source)
+                return challenge
+            }
+            for number in 0..<6 { _ = try await put("192.0.2.\(number)", expiresIn: -60) }
+            var busy: [IssuedChallenge] = []
+            for _ in 0..<8 { busy.append(try await put("198.51.100.1", expiresIn: 90)) }
+            for challenge in busy { #expect(try await stores.challenges.take(challenge.bytes) == challenge) }
+            await stores.close()
+        }
+
         @Test func `the bound holds when many nodes put at once`() async throws {
             let server = try await PostgreSQLServer.shared()
             let url = try server.database()

@@ -16,6 +16,34 @@ extension AgainstPostgreSQL {
             } catch { return error }
         }
 
+        @Test func `a migration that waits for a long transaction does not keep others from its table`() async throws {
+            let server = try await PostgreSQLServer.shared()
+            let url = try server.database()
+            let address = try ServerAddress(url)
+            _ = try await DatabaseCheck.inLongTransaction(address) { connection in
+                _ = try connection.rows(Schema.creation)
+                for (index, migration) in Schema.migrations.prefix(14).enumerated() {
+                    _ = try connection.results(migration.statements.map { Statement($0) })
+                    _ = try connection.rows("INSERT INTO \(Schema.table) (version, oldest) VALUES (\(index + 1), 1)")
+                }
+                return 0
+            }
+            // As pg_dump does. The next migration alters this table.
+            async let dump = DatabaseCheck.inLongTransaction(address) { connection in
+                _ = try connection.rows("LOCK TABLE claim_history IN ACCESS SHARE MODE")
+                return try connection.rows("SELECT pg_sleep(5)").count
+            }
+            let lock = "SELECT count(*) FROM pg_locks WHERE relation = 'claim_history'::regclass"
+            while try server.sql(lock, in: url) == "0" { try await Task.sleep(for: .milliseconds(20)) }
+            async let isMigrated = PostgreSQLStores.migrate(url)
+            while try server.sql(lock, in: url) != "0" {
+                _ = try server.sql("SET statement_timeout = '2s'; SELECT clock FROM claim_history", in: url)
+                try await Task.sleep(for: .milliseconds(20))
+            }
+            #expect(try await dump == 1)
+            #expect(try await isMigrated)
+        }
+
         @Test func `several nodes that start at once create the tables once`() async throws {
             let url = try await PostgreSQLServer.shared().database()
             try await withThrowingDiscardingTaskGroup { group in

@@ -376,4 +376,21 @@ struct HangingServerTests {
         #expect(kept == 19)
         await stores.close()
     }
+
+    @Test func `an expired challenge makes room before one that can still be used`() async throws {
+        let server = try await RedisServer.start()
+        let stores = try await RedisStores.forTest(server.url) { $0.maximumChallenges = 20 }
+        let (app, now) = (try AppID("com.example.app"), SystemClock().now)
+        func put(_ source: String, expiresIn seconds: Int64) async throws -> [UInt8] {
+            let bytes = SystemRandom().bytes(32)
+            let challenge = IssuedChallenge(bytes: bytes, appID: app, purpose: .register, expiresAt: now + seconds)
+            try await stores.challenges.put(challenge, source: source)
+            return bytes
+        }
+        for number in 0..<15 { _ = try await put("192.0.2.\(number)", expiresIn: -60) }
+        var busy: [[UInt8]] = []
+        for _ in 0..<16 { busy.append(try await put("198.51.100.1", expiresIn: 90)) }
+        for bytes in busy { #expect(try await stores.challenges.take(bytes) != nil) }
+        await stores.close()
+    }
 }

@@ -36,6 +36,20 @@ struct ChallengeTests {
         #expect(left == [1, 4, 5, 6])
     }
 
+    @Test func `an expired challenge makes room before one that can still be used`() throws {
+        var challenges = BoundedChallengeSet(maximum: 10)
+        let (app, now) = (try AppID("com.example.app"), FixedClock().now)
+        func put(_ byte: UInt8, _ source: String, expiresIn seconds: Int64) {
+            let bytes = [UInt8](repeating: byte, count: 32)
+            let challenge = IssuedChallenge(bytes: bytes, appID: app, purpose: .register, expiresAt: now + seconds)
+            challenges.put(challenge, source: source, now: now)
+        }
+        for byte: UInt8 in 0..<6 { put(byte, "flood \(byte)", expiresIn: -1 - Int64(byte)) }
+        for byte: UInt8 in 10..<18 { put(byte, "busy", expiresIn: 60) }
+        let left = challenges.drain().map { $0.challenge.bytes[0] }
+        #expect(left == [4, 5] + (10..<18))
+    }
+
     /// The challenges that remain after these steps. `b2` puts challenge 2 from source `b`. `T2` takes challenge 2.
     private func left(_ steps: [String], maximum: Int = 4) throws -> [UInt8] {
         var challenges = BoundedChallengeSet(maximum: maximum)

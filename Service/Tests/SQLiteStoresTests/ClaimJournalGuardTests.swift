@@ -97,7 +97,7 @@ struct ClaimJournalGuardTests {
     // MARK: Headers
 
     private func header(_ change: (inout SegmentHeader) -> Void) -> SegmentHeader {
-        var header = SegmentHeader(sequence: 1, boot: BootIdentity("first boot"))
+        var header = SegmentHeader(sequence: 1, journal: 0, boot: BootIdentity("first boot"))
         change(&header)
         return header
     }
@@ -276,6 +276,22 @@ struct ClaimJournalGuardTests {
         #expect(try await isLost(expecting: .note(note)))
     }
 
+    @Test func `the journal of another machine is a loss of history, although its number is larger`() async throws {
+        // A copy of the database, without the journal, ran elsewhere and accepted requests.
+        let elsewhere = try bench.open(expecting: .kept)
+        let note = elsewhere.note
+        await elsewhere.close()
+        try FileManager.default.removeItem(atPath: bench.path)
+        var own = try await abandoned().note
+        for _ in 0..<3 {
+            let journal = try bench.open()
+            own = journal.note
+            await journal.close()
+        }
+        #expect(own.sequence > note.sequence && own.journal != note.journal)
+        #expect(try await isLost(expecting: .note(note)))
+    }
+
     @Test func `a journal of before a restore is a loss of history, also in place of the new one`() async throws {
         let restored = JournalNote.restored(at: JournalBench.start, lastReading: JournalBench.start)
         let journal = try bench.open(expecting: .note(restored))
@@ -374,13 +390,15 @@ struct ClaimJournalGuardTests {
 
     @Test func `a segment's file has the length and the name that were asked for`() throws {
         let folder = try JournalFolder(bench.path)
-        _ = try JournalSegment(SegmentHeader(sequence: 1, boot: BootIdentity("boot")), capacity: 5000, in: folder)
+        _ = try JournalSegment(
+            SegmentHeader(sequence: 1, journal: 0, boot: BootIdentity("boot")), capacity: 5000, in: folder)
         let file = "\(bench.path)/claims-00000000000000000001"
         #expect(try FileManager.default.attributesOfItem(atPath: file)[.size] as? Int == 5000)
         #expect(folder.path(of: .max) == "\(bench.path)/claims-18446744073709551615")
         #expect(try folder.sequences() == [1])
         #expect(throws: SystemError.self) {
-            _ = try JournalSegment(SegmentHeader(sequence: 1, boot: BootIdentity("boot")), capacity: 5000, in: folder)
+            _ = try JournalSegment(
+                SegmentHeader(sequence: 1, journal: 0, boot: BootIdentity("boot")), capacity: 5000, in: folder)
         }
         #expect(try folder.sequences() == [1], "a segment that is there stays")
     }
@@ -411,7 +429,7 @@ struct ClaimJournalGuardTests {
     @Test func `a segment has space for its last record and the seal`() throws {
         let folder = try JournalFolder(bench.path)
         let segment = try JournalSegment(
-            SegmentHeader(sequence: 1, boot: BootIdentity("boot")),
+            SegmentHeader(sequence: 1, journal: 0, boot: BootIdentity("boot")),
             capacity: SegmentHeader.size + 3 * ClaimRecord.size, in: folder)
         #expect(segment.hasRoom(for: 2) && !segment.hasRoom(for: 3))
         segment.append(.claim(ReplayClaim(high: 1, low: 1), expiry: 9))

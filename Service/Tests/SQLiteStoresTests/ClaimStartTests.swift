@@ -22,7 +22,8 @@ struct ClaimStartTests {
         let folder = try JournalFolder(bench.path)
         defer { folder.unlock() }
         let segment = try JournalSegment(
-            SegmentHeader(sequence: sequence, boot: BootIdentity(boot)), capacity: bench.settings.segmentCapacity,
+            SegmentHeader(sequence: sequence, journal: 0, boot: BootIdentity(boot)),
+            capacity: bench.settings.segmentCapacity,
             in: folder)
         for record in records { segment.append(record) }
     }

@@ -61,9 +61,15 @@ final class IntegrityDecoder: Sendable {
         if isPaused(subject) {
             return .couldNotCheck(.init(.quotaExceeded, "Google asked for a pause for \(package)"))
         }
+        let attempts = Locked(0)
         // Leave time for a renewal of the access token.
-        let outcome = await backOff.run(within: max(total - settings.accessTokenDeadline, total / 2)) { left in
-            await attempt(request, subject, tokens, within: left)
+        var outcome = await backOff.run(within: max(total - settings.accessTokenDeadline, total / 2)) { left in
+            attempts.withLock { $0 += 1 }
+            return await attempt(request, subject, tokens, within: left)
+        }
+        // The answer to an earlier attempt may have been lost.
+        if case .decoded(let verdict) = outcome, verdict.isCleared, attempts.withLock({ $0 }) > 1 {
+            outcome = .couldNotCheck(.init(.network, "the verdict is empty, as for a token that was decoded before"))
         }
         explainOnce(outcome, subject, tokens.account)
         return outcome

@@ -108,7 +108,7 @@ struct ProviderResponse: Sendable {
 
     /// Seconds that the service asks to wait (RFC 9110 section 10.2.3). Nil if the header is absent or has a date. Then
     /// our own back-off applies.
-    var retryAfter: Int64? { self["Retry-After"].flatMap(Int64.init(wholeSeconds:)) }
+    var retryAfter: Int64? { self["Retry-After"].flatMap { Int64(wholeSeconds: $0) } }
 }
 
 /// The reason why a request got no response.

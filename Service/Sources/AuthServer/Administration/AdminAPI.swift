@@ -29,13 +29,15 @@ struct AdminAPI: Sendable {
         try require(.viewer, of: credential)
         let match = try AdminRoute.find(method: request.method.rawValue, path: target.path.text)
         try require(match.route.role, of: credential)
-        let admitted = AdminRequest(
+        let request = AdminRequest(
             caller: AdminCaller(credential), parameters: match.parameters,
             query: try AdminQuery(target.query, allowing: match.route.queryNames),
             body: try await body(of: request, for: match.route, over: connection),
             precondition: try Precondition(request.headers[values: .ifMatch]),
             isOnFormerPath: match.template != match.route.template)
-        return try await perform(match.route, admitted)
+        // The caller may take seconds to send the body.
+        try await requireUnchanged(request.caller)
+        return try await perform(match.route, request)
     }
 
     /// Answers a call of a console page, under the rules for a caller with this credential.
@@ -43,7 +45,22 @@ struct AdminAPI: Sendable {
         metrics?.used(credential, at: service.clock.now)
         try require(.viewer, of: credential)
         try require(call.route.role, of: credential)
-        return try await perform(call.route, try AdminRequest(call, by: AdminCaller(credential)))
+        let request = try AdminRequest(call, by: AdminCaller(credential))
+        // The page may have waited for its turn.
+        try await requireUnchanged(request.caller)
+        return try await perform(call.route, request)
+    }
+
+    /// Refuses a caller whose credential was revoked, expired, or lost an app since the call began. Called after each wait for the
+    /// caller or for an event: without this check, a call that began before a revocation could act long after it.
+    func requireUnchanged(_ caller: AdminCaller) async throws(Refusal) {
+        guard let credential = caller.credential else { return }
+        guard let now = try await service.credentials.usable(credential.id), now.role == credential.role else {
+            throw Refusal(.unauthorized, "credential \(credential.id) was revoked or expired during the call")
+        }
+        guard now.scope == credential.scope else {
+            throw Refusal(.forbidden, "credential \(credential.id) lost an app during the call")
+        }
     }
 
     private func require(_ role: CredentialRole, of credential: Credential) throws(Refusal) {

@@ -90,6 +90,7 @@ extension AdminAPI {
                         ("next_after", .integer(after)),
                     ]))
             }
+            try await requireUnchanged(request.caller)
             end = try await stores.audit.link(at: nil)?.sequence ?? 0
         }
     }

@@ -67,11 +67,14 @@ package struct AdminResponse: Sendable {
     package let body: JSONValue
     /// The version of the read or changed record, for `If-Match`; nil: the answer has none.
     package let entityTag: String?
+    /// The reason of a refusal, for the log; nil: it is not known here.
+    package let reason: String?
 
     /// Memberwise initializer.
-    package init(status: Int, body: JSONValue, entityTag: String? = nil) {
+    package init(status: Int, body: JSONValue, entityTag: String? = nil, reason: String? = nil) {
         self.status = status
         self.body = body
         self.entityTag = entityTag
+        self.reason = reason
     }
 }

@@ -8,17 +8,21 @@ struct AdminCaller: Sendable {
     /// The caller's name in the audit log.
     let actor: String
     let scope: CredentialScope
+    /// The credential as it was when the call began; nil for a local user.
+    let credential: Credential?
 
     /// The caller that presents this credential.
     init(_ credential: Credential) {
         actor = "admin:\(credential.id)"
         scope = credential.scope
+        self.credential = credential
     }
 
     /// A user who can open the store directly. Such a user has every right.
     init(local actor: String) {
         self.actor = actor
         scope = .allApps
+        credential = nil
     }
 }
 

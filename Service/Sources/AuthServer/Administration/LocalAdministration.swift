@@ -34,11 +34,12 @@ package struct LocalAdministration: Sendable {
 
 extension AdminResponse {
     /// The answer of the API.
-    init(_ answer: APIResponse) {
+    init(_ answer: APIResponse, reason: String? = nil) {
         let body = answer.body.flatMap {
             try? JSONValue(parsing: $0, limits: .init(bytes: max($0.count, 1), depth: 64))
         }
         self.init(
-            status: answer.status, body: body ?? .null, entityTag: answer.headers.first { $0.0 == "ETag" }?.1)
+            status: answer.status, body: body ?? .null, entityTag: answer.headers.first { $0.0 == "ETag" }?.1,
+            reason: reason)
     }
 }

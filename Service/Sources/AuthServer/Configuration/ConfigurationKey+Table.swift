@@ -179,8 +179,8 @@ extension ConfigurationKey {
                 "Accepted key rotations of one device in an hour, in the long run.")
         case .claimsOfOneApp:
             .advanced(
-                .integer(1...1_000_000_000), default: .integer(protection.claimsOfOneApp), reload: true,
-                "Live claims of one app, beyond which its requests are refused with 429.")
+                .integer(2...1_000_000_000), default: .integer(protection.claimsOfOneApp), reload: true,
+                "The most live claims of one app. Further requests are refused with 429. A request makes two claims.")
         case .cachedDevices:
             .advanced(.integer(1...10_000_000), default: .integer(protection.cachedDevices), "Cached device rows.")
         case .appleTeamID:

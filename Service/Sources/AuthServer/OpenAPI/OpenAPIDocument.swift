@@ -15,7 +15,7 @@ package enum OpenAPIDocument {
                 id: "readiness", method: "GET", path: "/readyz", tag: "Operation",
                 summary: "Whether it can work; 503 with the same body where it cannot",
                 description:
-                    "Asks each store, the keys and the clock, writes a row, and looks for free space. 503 while the service stops. `degraded` names what refuses some requests for a while, with 200. Any Host is answered.",
+                    "Asks each store, the keys and the clock, writes a row, and looks for free space. 503 while the service stops. `degraded` names what refuses some requests for a while, with 200. `notes` has the ages of status lists. Any Host is answered.",
                 successSchema: "ReadinessReport"),
             OpenAPIOperation(
                 id: "metrics", method: "GET", path: "/metrics", tag: "Operation", summary: "Metrics for Prometheus",

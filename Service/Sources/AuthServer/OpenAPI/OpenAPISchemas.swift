@@ -119,6 +119,7 @@ enum OpenAPISchemas {
           "status": {"type": "string", "enum": ["ready", "not ready"]},
           "checks": {"type": "object", "additionalProperties": {"type": "boolean"}},
           "failures": {"type": "object", "additionalProperties": {"type": "string"}},
+          "notes": {"type": "object", "additionalProperties": {"type": "string"}},
           "degraded": {"type": "object", "additionalProperties": {"type": "object", "required": ["reason", "until"], "properties": {
             "reason": {"type": "string"}, "until": {"type": ["string", "null"], "format": "date-time"}}}}}}
         """#

@@ -179,12 +179,14 @@ struct OperationsResponder: ListenerResponder {
                 )
             }
         }
-        return .json(
-            JSONObject([
-                ("status", failures.isEmpty ? "ready" : "not ready"),
-                ("checks", .object(JSONObject(findings.map { ($0.name, .bool($0.failure == nil)) }))),
-                ("failures", .object(JSONObject(failures))), ("degraded", .object(JSONObject(degraded))),
-            ]), status: failures.isEmpty ? 200 : 503)
+        let notes = findings.compactMap { finding in finding.note.map { (finding.name, JSONValue.string($0)) } }
+        var members: [(String, JSONValue)] = [
+            ("status", failures.isEmpty ? "ready" : "not ready"),
+            ("checks", .object(JSONObject(findings.map { ($0.name, .bool($0.failure == nil)) }))),
+            ("failures", .object(JSONObject(failures))), ("degraded", .object(JSONObject(degraded))),
+        ]
+        if !notes.isEmpty { members.append(("notes", .object(JSONObject(notes)))) }
+        return .json(JSONObject(members), status: failures.isEmpty ? 200 : 503)
     }
 }
 

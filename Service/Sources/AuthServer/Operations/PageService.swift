@@ -72,7 +72,8 @@ package struct PageService: Sendable {
             return AdminResponse(try await administration.answer(call, by: credential))
         } catch {
             let frame = ResponseFrame(requestID: RequestID.current ?? "page", now: now)
-            return AdminResponse(frame.answer(Refusal.answering(error)))
+            let refusal = Refusal.answering(error)
+            return AdminResponse(frame.answer(refusal), reason: refusal.reason)
         }
     }
 

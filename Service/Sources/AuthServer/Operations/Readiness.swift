@@ -6,12 +6,26 @@ package struct Readiness: Sendable {
     /// One check.
     package struct Check: Sendable {
         let name: String
-        let ask: @Sendable () async throws -> Void
+        let ask: @Sendable () async throws -> String?
 
         /// A check. `ask` throws `Degraded` if the service refuses some requests, and any other error if the check fails.
         package init(_ name: String, _ ask: @escaping @Sendable () async throws -> Void) {
+            self.init(
+                name,
+                noting: {
+                    try await ask()
+                    return nil
+                })
+        }
+
+        private init(_ name: String, noting ask: @escaping @Sendable () async throws -> String?) {
             self.name = name
             self.ask = ask
+        }
+
+        /// A check whose `ask` also returns a note for operators, or nil.
+        package static func noting(_ name: String, _ ask: @escaping @Sendable () async throws -> String?) -> Self {
+            Self(name, noting: ask)
         }
     }
 
@@ -38,6 +52,8 @@ package struct Readiness: Sendable {
         var failure: String?
         /// Why, and until when, the service refuses some requests although it works; nil: it refuses none.
         var degraded: Degraded?
+        /// What the check says although nothing fails, such as the age of a list.
+        var note: String?
     }
 
     private let checks: [Check]
@@ -134,7 +150,7 @@ package struct Readiness: Sendable {
             }
             Task {
                 var finding = CheckResult(name: check.name)
-                do { try await check.ask() } catch let degraded as Degraded {
+                do { finding.note = try await check.ask() } catch let degraded as Degraded {
                     finding.degraded = degraded
                 } catch {
                     finding.failure = "\(error)"

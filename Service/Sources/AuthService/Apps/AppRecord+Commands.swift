@@ -99,6 +99,8 @@ extension StoredApp {
     func removing(losing credentials: [Credential], at now: UnixTime, by actor: String) -> AppChange {
         AppChange(
             removing: self, changing: credentials.compactMap { $0.applying(.lose(appID), at: now, by: actor) },
-            recording: AuditEvent(.appRemoved, at: now, actor: actor, appID: appID))
+            recording: AuditEvent(
+                .appRemoved, at: now, actor: actor, appID: appID,
+                detail: JSONObject([("before", form?.masked ?? .null)])))
     }
 }

@@ -1,3 +1,5 @@
+internal import Bytes
+internal import PlayIntegrity
 internal import StrictJSON
 
 extension AppRecord {
@@ -36,5 +38,25 @@ extension AppRecord {
                     fields?.object?["token_uri"]?.string ?? google, google: google))
         }
         return sources
+    }
+
+    /// The reasons why a source of the record cannot be used, whatever it answers. The registrations that need the source get
+    /// `PROVIDER_UNAVAILABLE`.
+    package var sourceFaults: [String] {
+        var faults: [String] = []
+        // The list is not signed: TLS alone authenticates it.
+        if let list = android?.keyAttestation.statusList, !list.hasPrefix("file:"), list.contains("://"),
+            !SecureURL.isSecure(list)
+        {
+            faults.append("key_attestation.status_list is neither an https URL nor a file")
+        }
+        if let account = android?.playIntegrity.serviceAccount {
+            do {
+                _ = try ServiceAccount(JSONFields(JSONValue(parsing: account.exposed)))
+            } catch {
+                faults.append("play_integrity.service_account is not the file of a service account: \(error)")
+            }
+        }
+        return faults
     }
 }

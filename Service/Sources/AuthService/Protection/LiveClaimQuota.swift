@@ -24,8 +24,8 @@ final class LiveClaimQuota: Sendable {
         }
 
         mutating func take(_ count: Int, of maximum: Int, until expiry: UnixTime, now: UnixTime) -> Int64? {
-            if live >= maximum - elsewhere { drop(before: now) }
-            guard live < maximum - elsewhere else {
+            if live + count > maximum - elsewhere { drop(before: now) }
+            guard live + count <= maximum - elsewhere else {
                 // If no minute has claims here, all live claims are on other nodes.
                 guard let first = byMinute.keys.min() else { return 60 }
                 return max(1, (first + 1) * 60 - now.seconds)

@@ -156,6 +156,10 @@ struct GoogleEvidence: Sendable {
         _ outcome: DecodeOutcome, _ text: String, _ input: EvidenceInput
     ) throws(Refusal) -> VerifiedIntegrity {
         switch outcome {
+        // Google empties the verdict of a token that it decoded before. So this verdict says nothing about the device.
+        case .decoded(let verdict) where input.isHeld && verdict.isCleared:
+            throw Refusal(
+                .providerUnavailable, "play integrity: the verdict is empty, as for a token that was decoded before")
         case .decoded(let verdict):
             do {
                 return try integrity.verify(verdict, binding: .either(input.nonce.playIntegrityText), at: input.at.date)
@@ -222,6 +226,12 @@ struct GoogleEvidence: Sendable {
         return Assurance(
             app: app, key: key, labels: (vouched?.verdict.deviceLabels ?? []) + (added.map { [$0.label] } ?? []))
     }
+}
+
+extension IntegrityVerdict {
+    /// Whether neither the app nor the device was evaluated. Google says so of devices that it does not trust, and of a token that it decoded
+    /// before (automatic replay protection).
+    package var isCleared: Bool { appRecognitionVerdict == "UNEVALUATED" && deviceLabels.isEmpty }
 }
 
 // MARK: Refused proofs

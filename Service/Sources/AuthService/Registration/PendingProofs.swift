@@ -15,13 +15,15 @@ struct PendingProofs: Sendable {
     let key: ServiceKey
     let clock: any ServiceClock
     let recorder: RefusalRecorder
+    private let replay: any ReplayStore
     private let backOff = PendingProofBackOff()
 
     init(
-        store: any PendingProofStore, apps: AppRegistry, devices: DeviceDirectory, changes: DeviceChanges,
-        key: ServiceKey, clock: any ServiceClock, recorder: RefusalRecorder
+        store: any PendingProofStore, replay: any ReplayStore, apps: AppRegistry, devices: DeviceDirectory,
+        changes: DeviceChanges, key: ServiceKey, clock: any ServiceClock, recorder: RefusalRecorder
     ) {
         self.store = store
+        self.replay = replay
         self.apps = apps
         self.devices = devices
         self.changes = changes
@@ -105,6 +107,8 @@ struct PendingProofs: Sendable {
         guard let input = try input(proof, device) else {
             return try await reject(device, "refused")
         }
+        // A certificate chain alone can be judged several times.
+        if input.proof != nil, try await !takeTurn(proof.deviceID) { return }
         let evidence: VerifiedEvidence
         do {
             evidence = try await app.verify(input)
@@ -117,6 +121,18 @@ struct PendingProofs: Sendable {
         try await accept(device, evidence, app: app)
     }
 
+    /// Whether this node may ask about the proof now: no node has asked within the last minute. All nodes go through the same list, and
+    /// Google empties the verdict of a token that it decodes a second time.
+    private func takeTurn(_ device: DeviceID) async throws(Refusal) -> Bool {
+        let now = clock.now
+        let outcome = try await storeCall { () async throws(StoreError) in
+            try await replay.claim(
+                ReplayClaim.heldProof(of: device, at: now), of: device, timestamp: now, expiresAt: now + 120, now: now,
+                futureWindow: 0)
+        }
+        return outcome == .claimed
+    }
+
     /// The inputs of the proof's verification; nil if the sealed request cannot be read. Throws if it cannot be opened: another node
     /// may have sealed it with a key that this node does not have yet.
     private func input(_ proof: PendingProof, _ device: DeviceRecord) throws(Refusal) -> EvidenceInput? {
@@ -127,7 +143,9 @@ struct PendingProofs: Sendable {
             return nil
         }
         let nonce = BindingNonce(challenge: request.challenge, publicKeyText: request.publicKeyText)
-        return EvidenceInput(request, key: device.key, nonce: nonce, at: proof.arrivedAt)
+        var input = EvidenceInput(request, key: device.key, nonce: nonce, at: proof.arrivedAt)
+        input.isHeld = true
+        return input
     }
 
     /// Saves the evidence first, then the status. If the second write fails, the next call of `settle()` repeats only this write.

@@ -22,6 +22,8 @@ struct EvidenceInput: Sendable {
     /// The nonce that binds the proof to the challenge and the key.
     let nonce: BindingNonce
     let at: UnixTime
+    /// Whether a provider may have judged this proof before: the proof was held because no answer came.
+    var isHeld = false
 }
 
 extension EvidenceInput {

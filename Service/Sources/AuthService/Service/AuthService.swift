@@ -81,8 +81,8 @@ public struct AuthService: Sendable {
             recorder: recorder, seen: seen)
         pendingProofs = stores.pendingProofs.map { [apps, devices, changes, recorder] proofs in
             PendingProofs(
-                store: proofs, apps: apps, devices: devices, changes: changes, key: key, clock: clock,
-                recorder: recorder)
+                store: proofs, replay: stores.replay, apps: apps, devices: devices, changes: changes, key: key,
+                clock: clock, recorder: recorder)
         }
         registration = RegistrationRules(
             apps: apps, challenges: challenges, devices: devices, changes: changes, store: stores.devices,

@@ -18,6 +18,7 @@ public struct ReplayClaim: Sendable, Hashable {
         case verification = 4
         case raise = 5
         case raiseBegun = 6
+        case heldProof = 7
     }
 
     /// A claim that a store kept.
@@ -40,6 +41,14 @@ public struct ReplayClaim: Sendable, Hashable {
     /// The signature base of a scheme 2 request, given as its SHA-256. The base covers the request's nonce.
     public static func signatureBase(_ base: [UInt8], of device: DeviceID) -> ReplayClaim {
         base.withUnsafeBytes { ReplayClaim(.signatureBase, $0, device) }
+    }
+
+    /// The turn to ask a provider about the device's held proof, in this minute or the next one. A node takes both, so that no other node
+    /// asks for a minute or two. Claims of minutes that a wrong clock named keep nobody from asking in the right ones.
+    static func heldProof(of device: DeviceID, at now: UnixTime) -> [ReplayClaim] {
+        [0, 1].map { next in
+            withUnsafeBytes(of: (now.seconds / 60 + next).bigEndian) { ReplayClaim(.heldProof, $0, device) }
+        }
     }
 
     /// The claim that a store keeps for the tag of a verification. The digest identifies the verification.

@@ -81,7 +81,7 @@ package struct WebhookAddress: Sendable, Hashable {
         let isTunneled = bytes.starts(with: translated) || bytes.starts(with: [0x20, 0x01, 0, 0])
         // fe80::/10 and the former site-local fec0::/10.
         let isLocal = bytes[0] == 0xFE && bytes[1] & 0x80 == 0x80
-        return !isTunneled && !isLocal && bytes[0] != 0xFF && bytes != metadataOverIPv6
+        return !isTunneled && !isLocal && bytes[0] != 0xFF && !metadataOverIPv6.contains(bytes)
     }
 
     private static func isAllowed(ipv4 bytes: [UInt8], loopback: Bool) -> Bool {
@@ -99,8 +99,12 @@ package struct WebhookAddress: Sendable, Hashable {
     private static let nat64: [UInt8] = [0, 0x64, 0xFF, 0x9B]
     /// The prefix of IPv4-translated addresses (SIIT), `::ffff:0:0:0/96`.
     private static let translated: [UInt8] = [0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 0, 0]
-    /// The metadata service of AWS, `fd00:ec2::254`.
-    private static let metadataOverIPv6: [UInt8] = [
-        0xFD, 0, 0x0E, 0xC2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x02, 0x54,
+    /// The metadata services of AWS (`fd00:ec2::254`), Google Cloud (`fd20:ce::254`), Oracle Cloud (`fd00:c1::a9fe:a9fe`) and
+    /// Scaleway (`fd00:42::42`).
+    private static let metadataOverIPv6: Set<[UInt8]> = [
+        [0xFD, 0x00, 0x0E, 0xC2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x02, 0x54],
+        [0xFD, 0x20, 0x00, 0xCE, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x02, 0x54],
+        [0xFD, 0x00, 0x00, 0xC1, 0, 0, 0, 0, 0, 0, 0, 0, 0xA9, 0xFE, 0xA9, 0xFE],
+        [0xFD, 0x00, 0x00, 0x42, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x42],
     ]
 }

@@ -76,11 +76,11 @@ extension WebhookDeliveries {
         var event: AuditEvent?
         if let removed, place.window.position == last.sequence {
             after.scope = .apps(after.scope.named.subtracting([removed]))
-            event = webhooks.event(.webhookChanged, after, "service")
+            event = webhooks.event(.webhookChanged, after, "service", webhook)
         }
         if sent.isGone {
             after.isEnabled = false
-            event = webhooks.event(.webhookChanged, after, "service")
+            event = webhooks.event(.webhookChanged, after, "service", webhook)
         }
         if after.scope == .apps([]) {
             let removal = webhooks.event(.webhookRemoved, webhook, "service")

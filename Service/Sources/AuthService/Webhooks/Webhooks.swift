@@ -105,7 +105,8 @@ public struct Webhooks: Sendable {
                 (after.failingSince, after.failure) = (nil, nil)
             }
             guard after != before else { return (before, nil) }
-            return (after, WebhookChange(from: before, to: after, recording: event(.webhookChanged, after, actor)))
+            let event = event(.webhookChanged, after, actor, before)
+            return (after, WebhookChange(from: before, to: after, recording: event))
         }
     }
 
@@ -153,19 +154,14 @@ public struct Webhooks: Sendable {
         let named = webhook.scope.named
         guard !named.isEmpty else { return [:] }
         var (removed, earlier, position) = ([AppID: Int64](), [AppID: Int64](), position)
-        // The apps that the webhook named after the last event that added or changed it; nil: no such event was read yet. If the
-        // first such event is a change, assume that the webhook named the same apps before it.
-        var former: Set<AppID>?
         while true {
             let page = try await audit.page(app: nil, device: nil, after: position, limit: Self.page)
             for recorded in page.events {
                 let event = recorded.event
                 if event.code == .appRemoved, let app = event.appID, named.contains(app) {
                     removed[app] = recorded.sequence
-                } else if let apps = event.apps(of: webhook) {
-                    let known = event.code == .webhookAdded ? [] : former ?? apps
-                    for app in apps.subtracting(known) { earlier[app] = removed[app] }
-                    former = apps
+                } else {
+                    for app in event.appsAdded(to: webhook) { earlier[app] = removed[app] }
                 }
             }
             guard !page.isLast, let last = page.events.last else { return earlier }
@@ -187,16 +183,22 @@ public struct Webhooks: Sendable {
     }
 
     /// An event about a webhook. Path and query of the URL may be secret, so the event contains only the origin.
-    func event(_ code: AuditEvent.Code, _ webhook: Webhook, _ actor: String) -> AuditEvent {
-        AuditEvent(
-            code, at: clock.now, actor: actor, appID: webhook.onlyApp,
-            detail: JSONObject([
-                ("id", .string(webhook.id)),
-                ("origin", (try? WebhookURL(webhook.url, allowingHTTP: true)).map { .string("\($0.origin)") } ?? .null),
-                ("apps", .strings(webhook.scope.named.map(\.text).sorted())),
-                ("all_apps", .bool(webhook.scope == .allApps)), ("events", .strings(webhook.codes.sorted())),
-                ("enabled", .bool(webhook.isEnabled)),
-            ]))
+    func event(
+        _ code: AuditEvent.Code, _ webhook: Webhook, _ actor: String, _ before: Webhook? = nil
+    ) -> AuditEvent {
+        var detail = Self.detail(of: webhook)
+        if let before { detail["before"] = .object(Self.detail(of: before)) }
+        return AuditEvent(code, at: clock.now, actor: actor, appID: webhook.onlyApp, detail: detail)
+    }
+
+    private static func detail(of webhook: Webhook) -> JSONObject {
+        JSONObject([
+            ("id", .string(webhook.id)),
+            ("origin", (try? WebhookURL(webhook.url, allowingHTTP: true)).map { .string("\($0.origin)") } ?? .null),
+            ("apps", .strings(webhook.scope.named.map(\.text).sorted())),
+            ("all_apps", .bool(webhook.scope == .allApps)), ("events", .strings(webhook.codes.sorted())),
+            ("enabled", .bool(webhook.isEnabled)),
+        ])
     }
 
     /// The bytes of a webhook's secret.
@@ -208,10 +210,15 @@ public struct Webhooks: Sendable {
 }
 
 extension AuditEvent {
-    /// The apps that the webhook names from this event on; nil: the event does not add or change this webhook.
-    fileprivate func apps(of webhook: Webhook) -> Set<AppID>? {
-        guard code == .webhookAdded || code == .webhookChanged, detail["id"]?.string == webhook.id else { return nil }
-        return Set((detail["apps"]?.array ?? []).compactMap { value in value.string.flatMap { try? AppID($0) } })
+    /// The apps that the webhook names from this event on, and did not name before. None if the event does not add or change this
+    /// webhook.
+    fileprivate func appsAdded(to webhook: Webhook) -> Set<AppID> {
+        guard code == .webhookAdded || code == .webhookChanged, detail["id"]?.string == webhook.id else { return [] }
+        return Self.apps(detail).subtracting(detail["before"]?.object.map(Self.apps) ?? [])
+    }
+
+    private static func apps(_ detail: JSONObject) -> Set<AppID> {
+        Set((detail["apps"]?.array ?? []).compactMap { value in value.string.flatMap { try? AppID($0) } })
     }
 }
 

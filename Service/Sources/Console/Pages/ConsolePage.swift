@@ -81,6 +81,8 @@ struct PageRefusal: Error, Hashable {
     let message: String
     /// Seconds until a retry may succeed; nil: unknown.
     var retryAfter: Int64?
+    /// The reason for the log, which names no device; nil: title and message.
+    var reason: String?
 }
 
 /// The admin API refused a call.
@@ -88,10 +90,13 @@ struct CallRefused: Error, Hashable {
     let status: Int
     /// The error code.
     let code: String
-    /// The API's own sentence.
+    /// The API's own sentence. It may name a device.
     let message: String
+    /// The API's reason for the log, which names no device.
+    let reason: String?
 
     init(_ answer: AdminResponse) {
+        reason = answer.reason
         status = answer.status
         code = answer.body["error"]?.string ?? "INTERNAL_ERROR"
         message = answer.body["message"]?.string ?? "The service answered \(answer.status)."

@@ -26,18 +26,40 @@ enum Migrator {
     /// applies all migrations, so that a starting node sees all tables or none. Concurrent calls are serialized. Returns the
     /// previous state.
     static func migrate(_ connection: isolated Connection) throws(StoreError) -> State {
-        let before = try migrateOnce(connection)
+        let before = try migratePatiently(connection)
         var state = before
         while case .version(let version, _) = state, (0..<Schema.version - 1).contains(version) {
-            state = try migrateOnce(connection)
+            state = try migratePatiently(connection)
         }
         return before
+    }
+
+    /// The number of attempts at a migration whose tables others use.
+    private static let attempts = 60
+
+    /// Applies the next migration. If another transaction, such as that of `pg_dump`, uses its tables, gives up after a second and tries
+    /// again later: everything that the nodes ask of a table waits behind a migration that waits for it.
+    private static func migratePatiently(_ connection: isolated Connection) throws(StoreError) -> State {
+        for _ in 1..<attempts {
+            do throws(StoreError) { return try migrateOnce(connection) } catch {
+                guard error.code == .tooSlow else { throw error }
+                _ = try connection.rows("SELECT pg_sleep(1)")
+            }
+        }
+        do throws(StoreError) { return try migrateOnce(connection) } catch {
+            guard error.code == .tooSlow else { throw error }
+            throw StoreError(
+                .tooSlow,
+                "a transaction uses the tables that change. Wait for it or end it (pg_stat_activity names it), and migrate again: "
+                    + error.description)
+        }
     }
 
     /// Applies the next migration, or all migrations to an empty database. Returns the previous state.
     private static func migrateOnce(_ connection: isolated Connection) throws(StoreError) -> State {
         try connection.inTransaction { (connection) throws(StoreError) in
             _ = try connection.rows("SELECT \(AdvisoryLock.migration.sql)")
+            _ = try connection.rows("SELECT set_config('lock_timeout', '1s', true)")
             let state = try state(connection)
             var applied: Int64?
             if case .version(let version, _) = state { applied = version }

@@ -2,6 +2,30 @@ internal import AuthService
 
 /// Rows that live for minutes: rings of tables that are emptied one at a time.
 extension Schema {
+    /// Evicts expired challenges first, which are kept only to explain their refusal.
+    static let expiredChallengesFirst = [
+        """
+        CREATE OR REPLACE FUNCTION evict_challenges(most bigint, slack bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+        DECLARE
+          excess bigint;
+          evicted bigint;
+          clock bigint := extract(epoch FROM clock_timestamp());
+        BEGIN
+          IF NOT pg_try_advisory_xact_lock(\(AdvisoryLock.challenges.keys)) THEN RETURN 0; END IF;
+          SELECT count(*) - most INTO excess FROM challenges;
+          IF excess <= 0 THEN RETURN 0; END IF;
+          DELETE FROM challenges WHERE challenge IN (
+            SELECT challenge FROM (
+              SELECT challenge, expires_at,
+                row_number() OVER (PARTITION BY source ORDER BY expires_at DESC, challenge) AS place
+              FROM challenges) AS placed
+            ORDER BY expires_at >= clock, place DESC, expires_at LIMIT excess + slack);
+          GET DIAGNOSTICS evicted = ROW_COUNT;
+          RETURN evicted;
+        END $$
+        """
+    ]
+
     /// Challenges, in a ring of tables by their expiry. A table is truncated when all its challenges have expired.
     ///
     /// The tables are unlogged. A crash empties them, and clients ask for new challenges. With logged tables and an

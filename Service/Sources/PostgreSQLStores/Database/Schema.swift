@@ -20,7 +20,7 @@ enum Schema {
         Migration(oldest: 1, statements: webhookDeliveries),
         Migration(oldest: 1, statements: keeperHere), Migration(oldest: 1, statements: deviceHashes),
         Migration(oldest: 1, statements: clusterParts), Migration(oldest: 1, statements: losslessFailovers),
-        Migration(oldest: 1, statements: claimNodes),
+        Migration(oldest: 1, statements: claimNodes + expiredChallengesFirst),
     ]
 
     static var version: Int64 { Int64(migrations.count) }

@@ -25,7 +25,7 @@ struct RedisChallenges: ChallengeStore {
         let source = String(source.prefix(64))
         let name = "\(epoch.id):"
         let share = max(16, (maximum + router.partitions.count - 1) / router.partitions.count)
-        _ = try await router.run(.putChallenge, partition, on: session, words: 13) { command in
+        _ = try await router.run(.putChallenge, partition, on: session, words: 14) { command in
             command.add("5")
             command.add(keys.challenges + name, bytes: challenge.bytes)
             command.add(keys.prefix + "i:" + source)
@@ -39,6 +39,7 @@ struct RedisChallenges: ChallengeStore {
             command.add(keys.prefix + "i:")
             command.add(name, bytes: challenge.bytes)
             command.add(Int64(share))
+            command.add((IssuedChallenge.keptAfterExpiry + Self.margin) * 1000)
         }
     }
 

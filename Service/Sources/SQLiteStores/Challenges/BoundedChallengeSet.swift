@@ -1,8 +1,9 @@
 internal import AuthContract
 internal import AuthService
 
-/// A bounded set of challenges. When it is full, `put` evicts the oldest challenge of the source that has the most
-/// challenges. Each call takes constant time on average, even in a flood.
+/// A bounded set of challenges. When it is full, `put` drops the oldest expired challenge, which is kept only to explain its refusal. If none
+/// has expired, `put` evicts the oldest challenge of the source that has the most challenges. Each call takes constant time on average,
+/// even in a flood.
 struct BoundedChallengeSet {
     private struct Entry {
         let challenge: IssuedChallenge
@@ -22,8 +23,9 @@ struct BoundedChallengeSet {
     init(maximum: Int) { self.maximum = max(1, maximum) }
 
     mutating func put(_ challenge: IssuedChallenge, source: String, now: UnixTime) {
-        forgetLongExpired(now)
+        forget { !Self.isKept($0, now) }
         remove(challenge.bytes)
+        if entries.count >= maximum { forget(atMost: 1) { $0.expiresAt < now } }
         if entries.count >= maximum, let number = evictionIndex.oldestOfBusiest(), let victim = byNumber[number] {
             remove(victim)
         }
@@ -51,11 +53,14 @@ struct BoundedChallengeSet {
         return entry
     }
 
-    private mutating func forgetLongExpired(_ now: UnixTime) {
-        while oldest < next {
+    /// Removes the oldest challenges while they meet the condition, and at most this many.
+    private mutating func forget(atMost count: Int = .max, while condition: (IssuedChallenge) -> Bool) {
+        var removed = 0
+        while oldest < next, removed < count {
             if let bytes = byNumber[oldest], let entry = entries[bytes] {
-                guard !Self.isKept(entry.challenge, now) else { return }
+                guard condition(entry.challenge) else { return }
                 remove(bytes)
+                removed += 1
             }
             oldest += 1
         }

@@ -115,7 +115,8 @@ private struct MaintenanceRounds: Sendable {
     private mutating func rotate(_ work: JournalState.MaintenanceWork) {
         guard state.isInPlace() else { return }
         let header = SegmentHeader(
-            sequence: work.current.header.sequence + 1, boot: work.current.header.boot)
+            sequence: work.current.header.sequence + 1, journal: work.current.header.journal,
+            boot: work.current.header.boot)
         do throws(SystemError) {
             state.prepare(try JournalSegment(header, capacity: settings.segmentCapacity, in: folder))
             rotationFailed = false

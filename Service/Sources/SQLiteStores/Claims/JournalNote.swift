@@ -5,43 +5,49 @@ struct JournalNote: Sendable, Hashable {
     /// The newest segment in use, and the number of its bytes on the disk.
     var sequence: UInt64
     var length: Int
+    /// The id of the journal (`SegmentHeader.journal`): the numbers of two journals of one database, such as on two machines, can
+    /// overlap. 0: not known.
+    var journal: UInt64
     /// The latest reading of the service's clock that this note covers, in unix seconds. Claims made later need a newer note.
     var clock: Int64
     /// The dates whose requests are refused if the journal is missing or damaged.
     var loss: HistoryLoss
 
-    private static let version = "2"
+    private static let version = "3"
     /// How far `clock` is ahead of the service's clock when a note is made, in seconds. Once the service's clock has
     /// passed `clock`, the next note is due.
     static let life: Int64 = 60
 
-    init(sequence: UInt64, length: Int, clock: Int64, loss: HistoryLoss) {
+    init(sequence: UInt64, length: Int, journal: UInt64, clock: Int64, loss: HistoryLoss) {
         self.sequence = sequence
         self.length = length
+        self.journal = journal
         self.clock = clock
         self.loss = loss
     }
 
     /// Parses a note from its `text`; nil if the text is malformed or of another version.
     init?(_ text: String) {
-        let words = text.split(separator: " ", omittingEmptySubsequences: false)
-        guard words.count >= 4, words[0] == Self.version, let sequence = UInt64(words[1]), let length = Int(words[2]),
-            let clock = Int64(words[3]), words.count <= 4 + HistoryLoss.maximum
+        var words = text.split(separator: " ", omittingEmptySubsequences: false)
+        // Version 2 had no id.
+        if words.first == "2", words.count >= 3 { words.replaceSubrange(0...2, with: ["3", words[1], words[2], "0"]) }
+        guard words.count >= 5, words[0] == Self.version, let sequence = UInt64(words[1]), let length = Int(words[2]),
+            let journal = UInt64(words[3]), let clock = Int64(words[4]), words.count <= 5 + HistoryLoss.maximum
         else { return nil }
         var loss = HistoryLoss()
-        for word in words.dropFirst(4) {
+        for word in words.dropFirst(5) {
             let parts = word.split(separator: ",", omittingEmptySubsequences: false)
             guard parts.count == 3, let first = Int64(parts[0]), let last = Int64(parts[1]), first <= last,
                 parts[2] == "open" || parts[2] == "closed"
             else { return nil }
             loss.add(from: first, to: last, isOpen: parts[2] == "open")
         }
-        self.init(sequence: sequence, length: length, clock: clock, loss: loss)
+        self.init(sequence: sequence, length: length, journal: journal, clock: clock, loss: loss)
     }
 
     var text: String {
         let intervals = loss.intervals.map { "\($0.first),\($0.last),\($0.isOpen ? "open" : "closed")" }
-        return ([Self.version, "\(sequence)", "\(length)", "\(clock)"] + intervals).joined(separator: " ")
+        return ([Self.version, "\(sequence)", "\(length)", "\(journal)", "\(clock)"] + intervals).joined(separator: " ")
     }
 }
 

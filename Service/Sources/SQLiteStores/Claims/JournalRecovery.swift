@@ -14,6 +14,8 @@ struct JournalRecovery {
     /// The obsolete segment that is kept for inspection instead of being deleted; nil if there is none.
     var damaged: UInt64?
     var nextSequence: UInt64 = 1
+    /// The id of the journal. A journal that starts over gets a new one.
+    var journal = UInt64.random(in: 1...(.max))
 
     /// The inputs of a recovery, except the folder.
     struct Opening {
@@ -79,6 +81,7 @@ struct JournalRecovery {
         if let reason = opening.expectation.reasonAgainst(newest) {
             return recovery.startingOver(contents, sequences, nil, reason, opening)
         }
+        if let newest, newest.header.journal != 0 { recovery.journal = newest.header.journal }
         let isCut = newest.map { $0.header.boot != opening.boot && !$0.isSealed } ?? false
         contents.measure(from: opening.boot, monotonic: opening.monotonic)
         recovery.finish(contents, powerLost: isCut || hasUnbegunSuccessor, opening)
@@ -150,7 +153,10 @@ extension JournalExpectation {
         case .nothing, .kept: return nil
         case .unreadable: return "what the database notes of it cannot be read"
         case .note(let note):
-            let (sequence, length) = (newest.header.sequence, newest.length)
+            let (sequence, length, journal) = (newest.header.sequence, newest.length, newest.header.journal)
+            guard journal == note.journal || journal == 0 || note.journal == 0 else {
+                return "it is not the journal that this database had last"
+            }
             let isOlder = sequence < note.sequence || sequence == note.sequence && length < note.length
             return isOlder ? "it is older than the database" : nil
         }

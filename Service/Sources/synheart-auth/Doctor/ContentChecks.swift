@@ -142,6 +142,7 @@ struct ContentChecks {
         do { try service.apps.check(record) } catch {
             return report.fail(name, "the record cannot be used: \(error)", do: "mend it with `apps change`")
         }
+        for fault in record.sourceFaults { report.fail(name, fault, do: "mend it with `apps change`") }
         for (message, advice) in doubts(record) { report.warn(name, message, do: advice) }
         // An element of `trust_anchors` may have several certificates.
         let texts = (record.ios?.trustAnchors ?? []) + (record.android?.trustAnchors ?? [])

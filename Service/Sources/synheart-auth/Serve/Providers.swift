@@ -53,11 +53,16 @@ struct Providers {
         return Set(apps.records.compactMap { $0.android?.keyAttestation.statusList }).subtracting(["none"])
     }
 
-    /// Throws if a list that an app names is unusable. The error has the list's source, age and failure.
-    func checkLists() async throws {
-        for state in await lists.states() where !state.isUsable {
+    /// The source and age of each list that an app names; nil if no app names one.
+    ///
+    /// - Throws: If a list is unusable. The error has the list's source, age and failure.
+    func checkLists() async throws -> String? {
+        let states = await lists.states()
+        for state in states where !state.isUsable {
             let age = state.ageSeconds.map { "\($0) s old" } ?? "never loaded"
             throw CommandFailure(.impossible, "\(state.source): \(age), \(state.failure ?? "too old")")
         }
+        let ages = states.compactMap { state in state.ageSeconds.map { "\(state.source): \($0) s old" } }
+        return ages.isEmpty ? nil : ages.joined(separator: "; ")
     }
 }

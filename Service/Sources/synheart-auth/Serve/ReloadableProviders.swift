@@ -49,8 +49,8 @@ final class ReloadableProviders: EvidenceProviders {
     /// The readiness check of the revocation lists that the apps name. If a list is unusable, the service is degraded,
     /// because registrations that need the list cannot be verified.
     var readiness: Readiness.Check {
-        Readiness.Check("revocation_lists") { [self] in
-            do { try await now.checkLists() } catch { throw Readiness.Degraded("\(error)") }
+        .noting("revocation_lists") { [self] in
+            do { return try await now.checkLists() } catch { throw Readiness.Degraded("\(error)") }
         }
     }
 

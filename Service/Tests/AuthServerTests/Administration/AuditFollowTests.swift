@@ -92,6 +92,20 @@ import Testing
         }
     }
 
+    @Test func `a caller whose credential is revoked while it waits gets no event`() async throws {
+        try await TestServer.with { server in
+            let viewer = try await server.credential(.viewer, apps: [TestServer.appID])
+            let id = try #require(try await server.service.credentials.list().first).id
+            async let waiting = server.administer(
+                "GET", "/audit/follow?app_id=\(TestServer.appID)&wait_seconds=25", viewer)
+            try await Task.sleep(for: .milliseconds(100))
+            _ = try await server.service.credentials.revoke(id, actor: "test")
+            try await server.stores.append(Self.event(at: server))
+            let answer = try await waiting
+            #expect(answer.status == 401 && Self.sequences(answer) == [], "\(answer.text)")
+        }
+    }
+
     @Test func `waiting callers are answered when the service stops`() async throws {
         let shutdown = ShutdownTrigger()
         try await TestServer.with(shutdown: shutdown) { server in

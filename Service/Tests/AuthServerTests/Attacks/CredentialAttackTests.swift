@@ -56,6 +56,39 @@ import Testing
         }
     }
 
+    @Test(arguments: [true, false])
+    func `a credential that is revoked, or loses its app, while a body is sent can do nothing with it`(
+        isRevoked: Bool
+    ) async throws {
+        try await TestServer.with { server in
+            try await server.addApp("com.example.other")
+            let apps = isRevoked ? [] : [TestServer.appID, "com.example.other"]
+            let stolen = try await server.credential(.admin, apps: apps)
+            let id = try #require(try await server.service.credentials.list().first).id
+            let body = #"{"name": "x", "role": "viewer", "apps": ["\#(TestServer.appID)"], "days": 1}"#
+            let head = RawRequest(
+                method: "POST", target: "/admin/v1/credentials",
+                headers: [
+                    ("Authorization", "Bearer \(stolen)"), ("Content-Type", "application/json"),
+                    ("Content-Length", "\(body.utf8.count)"), ("Expect", "100-continue"),
+                ])
+            let answer = try await RawConnection.with(port: server.operationsPort) { connection in
+                try await connection.send(head.bytes)
+                // The server has checked the credential, and waits for the body.
+                try #require(try await connection.response(omitsBody: true)?.status == 100)
+                if isRevoked {
+                    _ = try await server.service.credentials.revoke(id, actor: "test")
+                } else {
+                    _ = try await server.service.removeApp(try AppID("com.example.other"), actor: "test")
+                }
+                try await connection.send(body)
+                return try #require(try await connection.response())
+            }
+            #expect(answer.status == (isRevoked ? 401 : 403), "\(answer.text)")
+            #expect(try await server.service.credentials.list().allSatisfy { $0.name != "x" })
+        }
+    }
+
     @Test func `the admin API is not on the public listener`() async throws {
         try await TestServer.with { server in
             let text = try await server.credential(.admin)

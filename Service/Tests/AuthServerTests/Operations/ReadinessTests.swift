@@ -119,4 +119,10 @@ import Testing
         #expect(findings.allSatisfy { $0.failure == nil })
         #expect(findings.map(\.degraded) == [nil, Readiness.Degraded("why", until: Self.until), nil])
     }
+
+    @Test func `a check may have a note although nothing fails`() async {
+        let readiness = Readiness([.noting("lists") { "an hour old" }, Readiness.Check("works") {}])
+        let findings = await readiness.findings()
+        #expect(findings.map(\.note) == [nil, "an hour old", nil])
+    }
 }

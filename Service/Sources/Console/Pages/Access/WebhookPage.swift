@@ -214,6 +214,7 @@ extension Templates {
         <div class="empty"><p>None of the next events of the log is for this webhook.</p></div>
         {{/waiting}}
         <h2>Delivered, or given up</h2>
+        <p class="soft">Events from before the webhook was added are listed too, and were not delivered.</p>
         <ol class="events">
         {{#passed}}
         {{>webhookEvent}}

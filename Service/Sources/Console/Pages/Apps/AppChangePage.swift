@@ -212,7 +212,7 @@ extension Templates {
         <button name="edit" value="yes">Edit again</button>
         <a class="button" href="{{path}}">Cancel</a>
         </form>
-        <p class="soft">It takes effect at this node at once, and at others within seconds. To undo it, change the record back.</p>
+        <p class="soft">It takes effect at this node at once, and at others within seconds. To undo it, change the record back. Devices that it makes pending stay pending until they are approved.</p>
         <h2>The same change in a terminal</h2>
         <p>The command takes the record from a file, and replaces whichever version there is.</p>
         {{#commands}}

@@ -82,13 +82,24 @@ struct AuditVerificationPage: ConsolePage {
             if checks {
                 let found = try await visit.call(call)
                 values["result"] = [
-                    "intact": .flag(found["intact"]?.bool ?? false), "message": PageValue(found["message"]),
+                    "intact": .flag(found["intact"]?.bool ?? false),
+                    "verdict": .text(Self.verdict(found["finding"]?.string)), "message": PageValue(found["message"]),
                 ]
             }
         } catch {
             values["problem"] = .text(error.message)
         }
         return Page("Audit log: verification", "audit-verification", values)
+    }
+
+    /// The first word of the sentence about a check's result (`finding` of the API).
+    private static func verdict(_ finding: String?) -> String {
+        switch finding {
+        case "intact": "Unchanged"
+        // The head is of another service, or the events could not be read. Neither shows that an event was changed.
+        case "foreign_head", "archive_missing": "Not checked"
+        default: "Changed"
+        }
     }
 }
 
@@ -137,7 +148,7 @@ extension Templates {
         <p class="problem" role="alert">{{.}}</p>
         {{/problem}}
         {{#result}}
-        <p role="status" class="headline {{#intact}}good{{/intact}}{{^intact}}bad{{/intact}}">{{#intact}}Unchanged: {{/intact}}{{^intact}}Changed: {{/intact}}{{message}}.</p>
+        <p role="status" class="headline {{#intact}}good{{/intact}}{{^intact}}bad{{/intact}}">{{verdict}}: {{message}}.</p>
         {{/result}}
         <form method="post" action="/console/audit/verification" class="filters">
         {{>token}}

@@ -119,8 +119,8 @@ extension RefusalSearch {
                     "path": .text(PagePath.of("devices", app, id)),
                 ]
             } else {
-                sentences.append(
-                    "No app that was looked in has such a device. Its requests are refused with NOT_REGISTERED.")
+                let place = app.map { "The app \($0) has no such device. If no other app has it" } ?? "No app has it"
+                sentences.append("\(place), its requests are refused with NOT_REGISTERED.")
             }
         }
         return [

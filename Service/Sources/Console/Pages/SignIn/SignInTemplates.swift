@@ -44,6 +44,6 @@ extension Templates {
         <button class="primary">Sign out</button>
         <button name="everywhere" value="yes">Sign out of all sessions of this credential at this node</button>
         </form>
-        <p>If the credential may be known to others, revoke it: that ends its sessions at every node at once.</p>
+        <p>If the credential may be known to others, revoke it: that ends its sessions at this node at once, and at other nodes within 5 seconds.</p>
         """#
 }
