@@ -94,7 +94,8 @@ import Testing
 
     @Test(arguments: [
         "X-Original-URI", "x_original_method", "X-Forwarded-Port", "X-Forwarded.Prefix", "Proxy",
-        "X-Synheart-Service-Credential", "SCRIPT_NAME", "PATH_INFO", "X_Other", "a.b",
+        "X-Synheart-Service-Credential", "SCRIPT_NAME", "PATH_INFO", "X_Other", "a.b", "Daphne-Root-Path",
+        "X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override",
     ])
     func `headers that only a gateway may set are removed`(name: String) throws {
         #expect(try !forwarded([(name, "forged")]).contains(name))

@@ -6,6 +6,15 @@ import Testing
 
 /// The list of devices: finding a device by its id, and how long the pending devices have waited.
 @Suite struct DeviceListTests {
+    @Test func `a page of a device that is not there is logged without the device's id`() async throws {
+        let desk = try await Desk()
+        let id = DeviceID(from: SystemRandom()).text
+        let answer = await (try await desk.signedIn(.viewer)).get("/console/devices/\(Desk.app)/\(id)")
+        #expect(answer.status == 404 && answer.text.contains(id))
+        let reason = try #require(answer.refusal?.reason)
+        #expect(!reason.contains(id), "\(reason)")
+    }
+
     @Test func `the id of a device opens its page, whichever app it is of`() async throws {
         let desk = try await Desk()
         try await desk.addApp("com.example.other")
