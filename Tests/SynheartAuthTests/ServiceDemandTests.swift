@@ -283,6 +283,28 @@ import Testing
         #expect(try await rotations(phone).map(\.reason) == [.compromise, .scheduled])
     }
 
+    @Test func `the app's rotation for a compromise does not end with the service's demand`() async throws {
+        let (phone, _, id) = try await registered()
+        let sleeper = HeldSleeper()
+        let sdk = try phone.launch { ($0.rotatesAutomatically, $0.sleeper) = (false, sleeper) }
+        await phone.service.edit(id) {
+            $0.mustRotateBy = UnixTime(TestClock.start / 1000 + 3600)
+            $0.mustRotateReason = .compromise
+        }
+        _ = try await sdk.deviceToken(appID: Phone.app)
+        await phone.service.refuse(.rotateKey, .serviceUnavailable)
+        let demanded = Task { try await sdk.maintain(appID: Phone.app) }
+        try await eventually { sleeper.waiting == 1 }
+        let compromise = Task { try await sdk.rotateKey(appID: Phone.app, reason: .compromise) }
+        for _ in 0..<100 { await Task.yield() }
+        await phone.service.edit(id) { ($0.mustRotateBy, $0.mustRotateReason) = (nil, .scheduled) }
+        _ = try await sdk.deviceToken(appID: Phone.app, audience: "other")
+        sleeper.letGo()
+        try await demanded.value
+        _ = try await compromise.value
+        #expect(try await rotations(phone).last?.reason == .compromise)
+    }
+
     @Test func `a lost App Attest key is replaced once the service demands no rotation for a compromise any more`()
         async throws
     {

@@ -41,10 +41,10 @@ struct ServiceClient: Sendable {
         let rotationDemand: RotationDemand?
 
         /// Whether the answer to a signed request shows if the service demands a rotation. The service gives it after it has accepted
-        /// the signature, so it names the demand if there is one.
+        /// the signature, so it names the demand if there is one. An answer without the service's time is not the service's.
         var showsDemand: Bool {
             switch result {
-            case .success: true
+            case .success(let answer): rotationDemand != nil || answer.serverTime != nil
             case .failure(let error): rotationDemand != nil || error.followsClaims
             }
         }

@@ -8,9 +8,11 @@ struct RotationGoal: Sendable, Hashable {
     /// Whether the reason is the service's alone. It ends with the service's demand.
     var isDemanded = false
 
-    /// Whether a rotation with this goal also achieves the other goal.
+    /// Whether a rotation with this goal also achieves the other goal. One for the service's compromise may end as a scheduled one, so it
+    /// does not achieve the app's.
     func covers(_ other: RotationGoal) -> Bool {
-        (reason == .compromise || other.reason == .scheduled) && (rebinds || !other.rebinds)
+        let isForCompromise = reason == .compromise && (!isDemanded || other.isDemanded)
+        return (isForCompromise || other.reason == .scheduled) && (rebinds || !other.rebinds)
     }
 }
 

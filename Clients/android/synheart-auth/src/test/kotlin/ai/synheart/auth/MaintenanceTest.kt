@@ -40,6 +40,21 @@ class MaintenanceTest {
     }
 
     @Test
+    fun `a demand that comes during a run starts the next one although the run fails`() {
+        val clock = TestClock()
+        val turn = ai.synheart.auth.identity.MaintenanceTurn(clock)
+        val first = turn.begin()!!
+        assertEquals(null, turn.begin())
+        turn.allow()
+        turn.end(first, hasFailed = true)
+        val second = turn.begin()!!
+        turn.end(second, hasFailed = true)
+        assertEquals(null, turn.begin())
+        clock.elapsedOffset += 3_600_000
+        assertTrue(turn.begin() != null)
+    }
+
+    @Test
     fun `the same demand starts a rotation again after an hour`() = World.run {
         failToRotate()
         phone.clock.elapsedOffset += 3_600_000

@@ -213,10 +213,11 @@ internal class DeviceIdentity(val context: IdentityContext, private val scope: C
 
     /** Starts [maintain] if [MaintenanceTurn] allows it. */
     fun maintainInBackground() {
-        if (!context.configuration.rotatesAutomatically || !context.maintenance.begin()) return
+        if (!context.configuration.rotatesAutomatically) return
+        val run = context.maintenance.begin() ?: return
         scope.launch {
             val result = runCatching { maintain() }
-            context.maintenance.end(hasFailed = result.isFailure)
+            context.maintenance.end(run, hasFailed = result.isFailure)
             result.exceptionOrNull()?.let { if (it !is SynheartAuthException) throw it }
         }
     }
