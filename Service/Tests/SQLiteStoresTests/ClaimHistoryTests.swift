@@ -186,7 +186,7 @@ struct ClaimHistoryTests {
         async throws
     {
         let folder = try JournalFolder(bench.path)
-        let header = SegmentHeader(sequence: 1, journal: 0, boot: BootIdentity("first boot"))
+        let header = SegmentHeader(sequence: 1, opening: 0, boot: BootIdentity("first boot"))
         let state = JournalState(
             JournalRecovery(),
             segment: try JournalSegment(header, capacity: bench.settings.segmentCapacity, in: folder),
@@ -214,7 +214,7 @@ struct ClaimHistoryTests {
         let folder = try JournalFolder(bench.path)
         func segment(_ sequence: UInt64) throws -> JournalSegment {
             try JournalSegment(
-                SegmentHeader(sequence: sequence, journal: 0, boot: BootIdentity("first boot")),
+                SegmentHeader(sequence: sequence, opening: 0, boot: BootIdentity("first boot")),
                 capacity: bench.settings.segmentCapacity, in: folder)
         }
         let first = try segment(1)

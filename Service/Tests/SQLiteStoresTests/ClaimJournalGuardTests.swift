@@ -97,7 +97,7 @@ struct ClaimJournalGuardTests {
     // MARK: Headers
 
     private func header(_ change: (inout SegmentHeader) -> Void) -> SegmentHeader {
-        var header = SegmentHeader(sequence: 1, journal: 0, boot: BootIdentity("first boot"))
+        var header = SegmentHeader(sequence: 1, opening: 0, boot: BootIdentity("first boot"))
         change(&header)
         return header
     }
@@ -288,8 +288,38 @@ struct ClaimJournalGuardTests {
             own = journal.note
             await journal.close()
         }
-        #expect(own.sequence > note.sequence && own.journal != note.journal)
+        #expect(own.sequence > note.sequence && own.opening != note.opening)
         #expect(try await isLost(expecting: .note(note)))
+    }
+
+    @Test func `the journal of a copy of database and journal is a loss of history in place of the own one`()
+        async throws
+    {
+        _ = try await abandoned()
+        let copy = bench.path + "-copy"
+        try FileManager.default.copyItem(atPath: bench.path, toPath: copy)
+        let own = try bench.open()
+        let note = own.note
+        await own.close()
+        #expect(try await !isLost(expecting: .note(note)))
+        try FileManager.default.removeItem(atPath: bench.path)
+        try FileManager.default.moveItem(atPath: copy, toPath: bench.path)
+        for _ in 0..<3 { await (try bench.open()).close() }
+        #expect(try await isLost(expecting: .note(note)))
+    }
+
+    @Test func `a journal without an id is a loss of history only if the database noted an id`() async throws {
+        var note = try await abandoned().note
+        let file = try JournalFolder(bench.path).path(of: note.sequence)
+        var bytes = try #require(FileManager.default.contents(atPath: file))
+        var header = try SegmentHeader(Array(bytes.prefix(SegmentHeader.size)))
+        header.opening = 0
+        bytes.replaceSubrange(..<SegmentHeader.size, with: header.bytes)
+        try bytes.write(to: URL(fileURLWithPath: file))
+        let known = note
+        note.opening = 0
+        #expect(try await !isLost(expecting: .note(note)))
+        #expect(try await isLost(expecting: .note(known)))
     }
 
     @Test func `a journal of before a restore is a loss of history, also in place of the new one`() async throws {
@@ -391,14 +421,14 @@ struct ClaimJournalGuardTests {
     @Test func `a segment's file has the length and the name that were asked for`() throws {
         let folder = try JournalFolder(bench.path)
         _ = try JournalSegment(
-            SegmentHeader(sequence: 1, journal: 0, boot: BootIdentity("boot")), capacity: 5000, in: folder)
+            SegmentHeader(sequence: 1, opening: 0, boot: BootIdentity("boot")), capacity: 5000, in: folder)
         let file = "\(bench.path)/claims-00000000000000000001"
         #expect(try FileManager.default.attributesOfItem(atPath: file)[.size] as? Int == 5000)
         #expect(folder.path(of: .max) == "\(bench.path)/claims-18446744073709551615")
         #expect(try folder.sequences() == [1])
         #expect(throws: SystemError.self) {
             _ = try JournalSegment(
-                SegmentHeader(sequence: 1, journal: 0, boot: BootIdentity("boot")), capacity: 5000, in: folder)
+                SegmentHeader(sequence: 1, opening: 0, boot: BootIdentity("boot")), capacity: 5000, in: folder)
         }
         #expect(try folder.sequences() == [1], "a segment that is there stays")
     }
@@ -429,7 +459,7 @@ struct ClaimJournalGuardTests {
     @Test func `a segment has space for its last record and the seal`() throws {
         let folder = try JournalFolder(bench.path)
         let segment = try JournalSegment(
-            SegmentHeader(sequence: 1, journal: 0, boot: BootIdentity("boot")),
+            SegmentHeader(sequence: 1, opening: 0, boot: BootIdentity("boot")),
             capacity: SegmentHeader.size + 3 * ClaimRecord.size, in: folder)
         #expect(segment.hasRoom(for: 2) && !segment.hasRoom(for: 3))
         segment.append(.claim(ReplayClaim(high: 1, low: 1), expiry: 9))

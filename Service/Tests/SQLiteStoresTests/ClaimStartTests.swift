@@ -22,7 +22,7 @@ struct ClaimStartTests {
         let folder = try JournalFolder(bench.path)
         defer { folder.unlock() }
         let segment = try JournalSegment(
-            SegmentHeader(sequence: sequence, journal: 0, boot: BootIdentity(boot)),
+            SegmentHeader(sequence: sequence, opening: 0, boot: BootIdentity(boot)),
             capacity: bench.settings.segmentCapacity,
             in: folder)
         for record in records { segment.append(record) }

@@ -10,7 +10,7 @@ struct JournalNoteTests {
         var loss = HistoryLoss()
         loss.add(from: -5, to: 700, isOpen: isOpen)
         loss.add(from: 2000, to: 2001, isOpen: !isOpen)
-        var note = JournalNote(sequence: 7, length: 960, journal: .max, clock: 1_750_000_000, loss: loss)
+        var note = JournalNote(sequence: 7, length: 960, opening: .max, clock: 1_750_000_000, loss: loss)
         #expect(JournalNote(note.text) == note)
         #expect(
             note.text
@@ -23,7 +23,7 @@ struct JournalNoteTests {
 
     @Test func `a record of before the id is read, and its journal is not known`() {
         let note = JournalNote("2 7 960 1750000000 1,2,open")
-        #expect(note?.journal == 0 && note?.clock == 1_750_000_000 && note?.loss.intervals.count == 1)
+        #expect(note?.opening == 0 && note?.clock == 1_750_000_000 && note?.loss.intervals.count == 1)
     }
 
     @Test(arguments: [

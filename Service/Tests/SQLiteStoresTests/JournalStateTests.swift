@@ -22,7 +22,7 @@ struct JournalStateTests {
     /// A segment with room for this many records.
     private func segment(_ sequence: UInt64 = 1, records: Int = 1000) throws -> JournalSegment {
         try JournalSegment(
-            SegmentHeader(sequence: sequence, journal: 0, boot: BootIdentity("first boot")),
+            SegmentHeader(sequence: sequence, opening: 0, boot: BootIdentity("first boot")),
             capacity: SegmentHeader.size + records * ClaimRecord.size, in: folder)
     }
 

@@ -23,6 +23,7 @@ extension AdminAPI {
         }
         var results: [JSONValue] = []
         for target in targets {
+            try await requireUnchanged(request.caller)
             do throws(Refusal) {
                 let decided = try await service.administration.decide(
                     decision, on: target.id, of: app, ifVersion: target.version, isDryRun: isDryRun,

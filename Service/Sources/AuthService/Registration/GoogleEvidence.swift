@@ -156,14 +156,16 @@ struct GoogleEvidence: Sendable {
         _ outcome: DecodeOutcome, _ text: String, _ input: EvidenceInput
     ) throws(Refusal) -> VerifiedIntegrity {
         switch outcome {
-        // Google empties the verdict of a token that it decoded before. So this verdict says nothing about the device.
-        case .decoded(let verdict) where input.isHeld && verdict.isCleared:
-            throw Refusal(
-                .providerUnavailable, "play integrity: the verdict is empty, as for a token that was decoded before")
         case .decoded(let verdict):
             do {
                 return try integrity.verify(verdict, binding: .either(input.nonce.playIntegrityText), at: input.at.date)
-            } catch { throw refusal(error, text, verdict, input) }
+            } catch {
+                guard input.isHeld, verdict.isCleared else { throw refusal(error, text, verdict, input) }
+                // Google empties the verdict of a token that it decoded before. So this verdict says nothing about the device.
+                throw Refusal(
+                    .providerUnavailable, "play integrity: the verdict is empty, as for a token that was decoded before"
+                ) { refused(error, text, verdict, input) }
+            }
         case .refused(let error): throw refusal(error, text, nil, input)
         case .couldNotCheck(let reason):
             // Without an account no retry can succeed, so this is not an outage.

@@ -68,8 +68,9 @@ struct PendingProofs: Sendable {
                 do {
                     try await settle(proof, isAway: unreachableApps.contains(proof.appID))
                 } catch {
+                    // A refusal with a proof is about this proof alone: the provider answered.
                     if error.code == .providerUnavailable {
-                        unreachableApps.insert(proof.appID)
+                        if error.proof == nil { unreachableApps.insert(proof.appID) }
                     } else if error.untrustedRoot == nil {
                         continue
                     }

@@ -24,6 +24,9 @@ struct ServerFailure: Sendable {
         self.init(state: field("C") ?? "", message: field("M") ?? "the connection was lost")
     }
 
+    /// The SQLSTATE of a statement that waited longer than `lock_timeout`.
+    static let lockTimeout = "55P03"
+
     var isLost: Bool { state.isEmpty }
 
     /// Whether a new attempt of the same transaction may succeed: after a serialization failure, a deadlock, a stale prepared
@@ -46,7 +49,7 @@ struct ServerFailure: Sendable {
     private var code: StoreError.Code {
         switch state {
         // A cancelled statement, a lock timeout, or a transaction that was idle for too long.
-        case "57014", "55P03", "25P03": .tooSlow
+        case "57014", Self.lockTimeout, "25P03": .tooSlow
         // A missing table, column or function, or damaged pages.
         case "42P01", "42703", "42883", "XX001", "XX002": .unreadable
         case _ where state.hasPrefix("22"): .unreadable

@@ -37,21 +37,22 @@ enum Migrator {
     /// The number of attempts at a migration whose tables others use.
     private static let attempts = 60
 
-    /// Applies the next migration. If another transaction, such as that of `pg_dump`, uses its tables, gives up after a second and tries
-    /// again later: everything that the nodes ask of a table waits behind a migration that waits for it.
+    /// Applies the next migration. If another transaction, such as that of `pg_dump`, uses its tables, gives up soon and tries again
+    /// later: everything that the nodes ask of a table waits behind a migration that waits for it.
     private static func migratePatiently(_ connection: isolated Connection) throws(StoreError) -> State {
-        for _ in 1..<attempts {
+        var attempt = 1
+        while true {
             do throws(StoreError) { return try migrateOnce(connection) } catch {
-                guard error.code == .tooSlow else { throw error }
+                guard error.reason.hasSuffix("(\(ServerFailure.lockTimeout))") else { throw error }
+                guard attempt < attempts else {
+                    throw StoreError(
+                        .tooSlow,
+                        "a transaction uses the tables that change. Wait for it or end it (pg_stat_activity names it), and "
+                            + "migrate again: \(error)")
+                }
+                attempt += 1
                 _ = try connection.rows("SELECT pg_sleep(1)")
             }
-        }
-        do throws(StoreError) { return try migrateOnce(connection) } catch {
-            guard error.code == .tooSlow else { throw error }
-            throw StoreError(
-                .tooSlow,
-                "a transaction uses the tables that change. Wait for it or end it (pg_stat_activity names it), and migrate again: "
-                    + error.description)
         }
     }
 
@@ -59,7 +60,12 @@ enum Migrator {
     private static func migrateOnce(_ connection: isolated Connection) throws(StoreError) -> State {
         try connection.inTransaction { (connection) throws(StoreError) in
             _ = try connection.rows("SELECT \(AdvisoryLock.migration.sql)")
-            _ = try connection.rows("SELECT set_config('lock_timeout', '1s', true)")
+            // Longer than `deadlock_timeout`, after which PostgreSQL ends an autovacuum that is in the way.
+            _ = try connection.rows(
+                """
+                SELECT set_config('lock_timeout', (500 + 1000 * extract(epoch FROM
+                  current_setting('deadlock_timeout')::interval))::bigint::text, true)
+                """)
             let state = try state(connection)
             var applied: Int64?
             if case .version(let version, _) = state { applied = version }

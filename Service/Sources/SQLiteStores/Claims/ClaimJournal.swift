@@ -55,7 +55,7 @@ final class ClaimJournal: ReplayStore {
                 boot: boot, now: now.seconds, monotonic: settings.monotonic(), expectation: expectation,
                 logger: logger))
         do throws(SystemError) {
-            let header = SegmentHeader(sequence: recovery.nextSequence, journal: recovery.journal, boot: boot)
+            let header = SegmentHeader(sequence: recovery.nextSequence, opening: recovery.opening, boot: boot)
             let segment = try JournalSegment(header, capacity: settings.segmentCapacity, in: folder)
             state = JournalState(recovery, segment: segment, now: now.seconds, settings: settings) {
                 let places = [folder.place, database()]

@@ -51,7 +51,7 @@ struct JournalLedger {
     /// - Parameter isLast: whether no more claims are made.
     func note(isLast: Bool = false) -> JournalNote {
         JournalNote(
-            sequence: segment.header.sequence, length: segment.length, journal: segment.header.journal,
+            sequence: segment.header.sequence, length: segment.length, opening: segment.header.opening,
             clock: (history.latestReading ?? 0).adding(isLast ? 0 : JournalNote.life),
             loss: history.lossWithoutClaims)
     }

@@ -115,7 +115,7 @@ private struct MaintenanceRounds: Sendable {
     private mutating func rotate(_ work: JournalState.MaintenanceWork) {
         guard state.isInPlace() else { return }
         let header = SegmentHeader(
-            sequence: work.current.header.sequence + 1, journal: work.current.header.journal,
+            sequence: work.current.header.sequence + 1, opening: work.current.header.opening,
             boot: work.current.header.boot)
         do throws(SystemError) {
             state.prepare(try JournalSegment(header, capacity: settings.segmentCapacity, in: folder))

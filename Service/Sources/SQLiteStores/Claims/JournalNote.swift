@@ -5,9 +5,9 @@ struct JournalNote: Sendable, Hashable {
     /// The newest segment in use, and the number of its bytes on the disk.
     var sequence: UInt64
     var length: Int
-    /// The id of the journal (`SegmentHeader.journal`): the numbers of two journals of one database, such as on two machines, can
-    /// overlap. 0: not known.
-    var journal: UInt64
+    /// The id of the segment's opening (`SegmentHeader.opening`): the numbers of the journals of two copies of a database overlap.
+    /// 0: not known.
+    var opening: UInt64
     /// The latest reading of the service's clock that this note covers, in unix seconds. Claims made later need a newer note.
     var clock: Int64
     /// The dates whose requests are refused if the journal is missing or damaged.
@@ -18,10 +18,10 @@ struct JournalNote: Sendable, Hashable {
     /// passed `clock`, the next note is due.
     static let life: Int64 = 60
 
-    init(sequence: UInt64, length: Int, journal: UInt64, clock: Int64, loss: HistoryLoss) {
+    init(sequence: UInt64, length: Int, opening: UInt64, clock: Int64, loss: HistoryLoss) {
         self.sequence = sequence
         self.length = length
-        self.journal = journal
+        self.opening = opening
         self.clock = clock
         self.loss = loss
     }
@@ -32,7 +32,7 @@ struct JournalNote: Sendable, Hashable {
         // Version 2 had no id.
         if words.first == "2", words.count >= 3 { words.replaceSubrange(0...2, with: ["3", words[1], words[2], "0"]) }
         guard words.count >= 5, words[0] == Self.version, let sequence = UInt64(words[1]), let length = Int(words[2]),
-            let journal = UInt64(words[3]), let clock = Int64(words[4]), words.count <= 5 + HistoryLoss.maximum
+            let opening = UInt64(words[3]), let clock = Int64(words[4]), words.count <= 5 + HistoryLoss.maximum
         else { return nil }
         var loss = HistoryLoss()
         for word in words.dropFirst(5) {
@@ -42,12 +42,12 @@ struct JournalNote: Sendable, Hashable {
             else { return nil }
             loss.add(from: first, to: last, isOpen: parts[2] == "open")
         }
-        self.init(sequence: sequence, length: length, journal: journal, clock: clock, loss: loss)
+        self.init(sequence: sequence, length: length, opening: opening, clock: clock, loss: loss)
     }
 
     var text: String {
         let intervals = loss.intervals.map { "\($0.first),\($0.last),\($0.isOpen ? "open" : "closed")" }
-        return ([Self.version, "\(sequence)", "\(length)", "\(journal)", "\(clock)"] + intervals).joined(separator: " ")
+        return ([Self.version, "\(sequence)", "\(length)", "\(opening)", "\(clock)"] + intervals).joined(separator: " ")
     }
 }
 

@@ -14,8 +14,8 @@ struct JournalRecovery {
     /// The obsolete segment that is kept for inspection instead of being deleted; nil if there is none.
     var damaged: UInt64?
     var nextSequence: UInt64 = 1
-    /// The id of the journal. A journal that starts over gets a new one.
-    var journal = UInt64.random(in: 1...(.max))
+    /// The id of the segments that are made from now on.
+    let opening = UInt64.random(in: 1...(.max))
 
     /// The inputs of a recovery, except the folder.
     struct Opening {
@@ -45,6 +45,8 @@ struct JournalRecovery {
         // Whether a segment of an earlier boot follows `newest` and lacks its first records. If so, the machine lost its
         // power, and later claims may never have reached the disk.
         var hasUnbegunSuccessor = false
+        // The ids of the segments that were read.
+        var openings: Set<UInt64> = []
         let reader = SegmentReader(folder: folder, boot: opening.boot, now: opening.now)
         for sequence in sequences {
             do throws(SegmentReader.Failure) {
@@ -55,6 +57,7 @@ struct JournalRecovery {
                 last = sequence
                 if read.isBegun {
                     (newest, hasUnbegunSuccessor) = (read, false)
+                    openings.insert(read.header.opening)
                 } else if read.header.boot != opening.boot {
                     hasUnbegunSuccessor = true
                 }
@@ -78,10 +81,9 @@ struct JournalRecovery {
                 }
             }
         }
-        if let reason = opening.expectation.reasonAgainst(newest) {
+        if let reason = opening.expectation.reasonAgainst(newest, openings) {
             return recovery.startingOver(contents, sequences, nil, reason, opening)
         }
-        if let newest, newest.header.journal != 0 { recovery.journal = newest.header.journal }
         let isCut = newest.map { $0.header.boot != opening.boot && !$0.isSealed } ?? false
         contents.measure(from: opening.boot, monotonic: opening.monotonic)
         recovery.finish(contents, powerLost: isCut || hasUnbegunSuccessor, opening)
@@ -145,18 +147,18 @@ struct JournalRecovery {
 }
 
 extension JournalExpectation {
-    /// Why a journal with this newest segment is not the expected one; nil if it is.
-    fileprivate func reasonAgainst(_ newest: SegmentContents?) -> String? {
+    /// Why a journal with this newest segment, and segments of these openings, is not the expected one; nil if it is.
+    fileprivate func reasonAgainst(_ newest: SegmentContents?, _ openings: Set<UInt64>) -> String? {
         if note?.isOfRestore == true { return "the database was restored from a backup" }
         guard let newest else { return self == .nothing ? nil : "it is gone" }
         switch self {
         case .nothing, .kept: return nil
         case .unreadable: return "what the database notes of it cannot be read"
         case .note(let note):
-            let (sequence, length, journal) = (newest.header.sequence, newest.length, newest.header.journal)
-            guard journal == note.journal || journal == 0 || note.journal == 0 else {
+            guard note.opening == 0 || openings.contains(note.opening) else {
                 return "it is not the journal that this database had last"
             }
+            let (sequence, length) = (newest.header.sequence, newest.length)
             let isOlder = sequence < note.sequence || sequence == note.sequence && length < note.length
             return isOlder ? "it is older than the database" : nil
         }

@@ -13,8 +13,9 @@ struct SegmentHeader: Sendable {
     var sequence: UInt64
     /// The start value of the segment's checksums, so that bytes of another file are not valid records.
     var seed: UInt64
-    /// The random id of the journal: a journal that starts over gets another one. 0 in segments of before this id existed.
-    var journal: UInt64
+    /// A random id of the opening of the journal that made the segment, so that the journals of two copies of a database differ as
+    /// soon as both were opened. 0 in segments of before this id existed.
+    var opening: UInt64
     var boot: BootIdentity
     var version = Self.version
     /// Version 1 only: the latest expiry of deleted segments.
@@ -27,10 +28,10 @@ struct SegmentHeader: Sendable {
         case newerVersion
     }
 
-    init(sequence: UInt64, journal: UInt64, boot: BootIdentity) {
+    init(sequence: UInt64, opening: UInt64, boot: BootIdentity) {
         self.sequence = sequence
         seed = .random(in: .min ... .max)
-        self.journal = journal
+        self.opening = opening
         self.boot = boot
     }
 
@@ -46,7 +47,7 @@ struct SegmentHeader: Sendable {
         sequence = words[1]
         seed = words[2]
         boot = BootIdentity(words: (words[3], words[4]))
-        journal = version == 1 ? 0 : words[5]
+        opening = version == 1 ? 0 : words[5]
         guard version == 1 else { return }
         purgedTo = Int64(bitPattern: words[5])
         if let lost = Self.time(words[6]) { loss.add(around: lost...lost, isWhole: true) }
@@ -55,7 +56,7 @@ struct SegmentHeader: Sendable {
 
     var bytes: [UInt8] {
         let boot = boot.words
-        var words = [version, sequence, seed, boot.0, boot.1, journal, 0, 0, 0, 0]
+        var words = [version, sequence, seed, boot.0, boot.1, opening, 0, 0, 0, 0]
         words.append(Self.checksum(words[...]))
         return Self.magic
             + words.flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> (8 * UInt64($0))) } }

@@ -104,7 +104,7 @@ extension JournalNote {
     static func restored(at now: UnixTime, lastReading: UnixTime) -> JournalNote {
         var loss = HistoryLoss()
         loss.add(ofRestoreAt: now.seconds)
-        return JournalNote(sequence: .max, length: .max, journal: 0, clock: lastReading.seconds, loss: loss)
+        return JournalNote(sequence: .max, length: .max, opening: 0, clock: lastReading.seconds, loss: loss)
     }
 
     /// Whether the database was restored, and no service was started on it since.
