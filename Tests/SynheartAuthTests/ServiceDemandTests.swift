@@ -22,6 +22,15 @@ import Testing
             .map { try RotateKeyRequest(parsing: $0.body) }
     }
 
+    /// The service demands a rotation for a compromise within an hour, and the phone learns it.
+    private func demandCompromise(_ phone: Phone, _ sdk: SynheartAuth, _ id: String) async throws {
+        await phone.service.edit(id) {
+            $0.mustRotateBy = UnixTime(TestClock.start / 1000 + 3600)
+            $0.mustRotateReason = .compromise
+        }
+        _ = try await sdk.deviceToken(appID: Phone.app)
+    }
+
     /// Leaves an unfinished rotation whose request could not be sent.
     private func leaveRotation(_ phone: Phone, _ sdk: SynheartAuth) async {
         await phone.network.setOffline(true)
@@ -272,11 +281,7 @@ import Testing
     @Test func `a demanded rotation for a compromise comes before the replacement of an App Attest key`() async throws {
         let (phone, _, id) = try await registered()
         let sdk = try phone.launch { ($0.rotatesAutomatically, $0.origins) = (false, SendTests.origins) }
-        await phone.service.edit(id) {
-            $0.mustRotateBy = UnixTime(TestClock.start / 1000 + 3600)
-            $0.mustRotateReason = .compromise
-        }
-        _ = try await sdk.deviceToken(appID: Phone.app)
+        try await demandCompromise(phone, sdk, id)
         await phone.service.setPolicy { ($0.rebinds, $0.assertionPrefixes) = (true, ["/v1/pay"]) }
         phone.attestation.loseHandles()
         #expect(try await sdk.send(request("/v1/pay"), appID: Phone.app).status == 200)
@@ -287,11 +292,7 @@ import Testing
         let (phone, _, id) = try await registered()
         let sleeper = HeldSleeper()
         let sdk = try phone.launch { ($0.rotatesAutomatically, $0.sleeper) = (false, sleeper) }
-        await phone.service.edit(id) {
-            $0.mustRotateBy = UnixTime(TestClock.start / 1000 + 3600)
-            $0.mustRotateReason = .compromise
-        }
-        _ = try await sdk.deviceToken(appID: Phone.app)
+        try await demandCompromise(phone, sdk, id)
         await phone.service.refuse(.rotateKey, .serviceUnavailable)
         let demanded = Task { try await sdk.maintain(appID: Phone.app) }
         try await eventually { sleeper.waiting == 1 }
@@ -310,11 +311,7 @@ import Testing
     {
         let (phone, _, id) = try await registered()
         let sdk = try phone.launch { ($0.rotatesAutomatically, $0.origins) = (false, SendTests.origins) }
-        await phone.service.edit(id) {
-            $0.mustRotateBy = UnixTime(TestClock.start / 1000 + 3600)
-            $0.mustRotateReason = .compromise
-        }
-        _ = try await sdk.deviceToken(appID: Phone.app)
+        try await demandCompromise(phone, sdk, id)
         await phone.service.setPolicy {
             ($0.rebinds, $0.reattests, $0.assertionPrefixes) = (true, true, ["/v1/pay"])
         }

@@ -357,19 +357,20 @@ struct HangingServerTests {
         await stores.close()
     }
 
+    private func put(in stores: RedisStores, _ source: String, expiresIn seconds: Int64) async throws -> [UInt8] {
+        let challenge = IssuedChallenge(
+            bytes: SystemRandom().bytes(32), appID: try AppID("com.example.app"), purpose: .register,
+            expiresAt: SystemClock().now + seconds)
+        try await stores.challenges.put(challenge, source: source)
+        return challenge.bytes
+    }
+
     @Test func `beyond the maximum the oldest challenge of the busiest source is evicted`() async throws {
         let server = try await RedisServer.start()
         let stores = try await RedisStores.forTest(server.url) { $0.maximumChallenges = 20 }
-        let (app, now) = (try AppID("com.example.app"), SystemClock().now)
-        func put(_ source: String, expiresIn seconds: Int64) async throws -> [UInt8] {
-            let bytes = SystemRandom().bytes(32)
-            let challenge = IssuedChallenge(bytes: bytes, appID: app, purpose: .register, expiresAt: now + seconds)
-            try await stores.challenges.put(challenge, source: source)
-            return bytes
-        }
-        let quiet = try await put("192.0.2.1", expiresIn: 10)
+        let quiet = try await put(in: stores, "192.0.2.1", expiresIn: 10)
         var busy: [[UInt8]] = []
-        for second in 0..<40 { busy.append(try await put("192.0.2.2", expiresIn: 60 + Int64(second))) }
+        for second in 0..<40 { busy.append(try await put(in: stores, "192.0.2.2", expiresIn: 60 + Int64(second))) }
         #expect(try await stores.challenges.take(quiet) != nil)
         var kept = 0
         for bytes in busy where try await stores.challenges.take(bytes) != nil { kept += 1 }
@@ -380,16 +381,9 @@ struct HangingServerTests {
     @Test func `an expired challenge makes room before one that can still be used`() async throws {
         let server = try await RedisServer.start()
         let stores = try await RedisStores.forTest(server.url) { $0.maximumChallenges = 20 }
-        let (app, now) = (try AppID("com.example.app"), SystemClock().now)
-        func put(_ source: String, expiresIn seconds: Int64) async throws -> [UInt8] {
-            let bytes = SystemRandom().bytes(32)
-            let challenge = IssuedChallenge(bytes: bytes, appID: app, purpose: .register, expiresAt: now + seconds)
-            try await stores.challenges.put(challenge, source: source)
-            return bytes
-        }
-        for number in 0..<15 { _ = try await put("192.0.2.\(number)", expiresIn: -60) }
+        for number in 0..<15 { _ = try await put(in: stores, "192.0.2.\(number)", expiresIn: -60) }
         var busy: [[UInt8]] = []
-        for _ in 0..<16 { busy.append(try await put("198.51.100.1", expiresIn: 90)) }
+        for _ in 0..<16 { busy.append(try await put(in: stores, "198.51.100.1", expiresIn: 90)) }
         for bytes in busy { #expect(try await stores.challenges.take(bytes) != nil) }
         await stores.close()
     }

@@ -54,12 +54,14 @@ class SynheartASGI:
         if not is_moved and raw is not None and raw.decode("latin-1") in self._exempt:
             return await self._app(scope, receive, send)
         is_socket = scope["type"] == "websocket"
-        body: Union[bytes, Refusal, None] = b"" if is_socket else await self._body(receive)
-        if body is None:
-            return
+        body: Union[bytes, Refusal, None]
         if is_moved:
             _log.warning("root_path is %r: if the server or a router set it, name it as root_path of SynheartASGI", scope.get("root_path"))
             body = refusal(400, "INVALID_REQUEST", "The request has another root path than this app.", str(uuid.uuid4()))
+        else:
+            body = b"" if is_socket else await self._body(receive)
+        if body is None:
+            return
         found = body if isinstance(body, Refusal) else await self._verify(scope, headers, body)
         if isinstance(found, Refusal):
             return await (_refuse_socket(scope, found, receive, send) if is_socket else _answer("http", found, send))

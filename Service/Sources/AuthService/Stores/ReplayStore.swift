@@ -43,8 +43,9 @@ public struct ReplayClaim: Sendable, Hashable {
         base.withUnsafeBytes { ReplayClaim(.signatureBase, $0, device) }
     }
 
-    /// The turn to ask a provider about the device's held proof, in this minute or the next one. A node takes both, so that no other node
-    /// asks for a minute or two. Claims of minutes that a wrong clock named keep nobody from asking in the right ones.
+    /// The right to ask a provider about the device's held proof, in this minute and in the next one. A node takes both, so that other nodes
+    /// do not ask for one to two minutes. The claims name their minutes, so claims that were made under a wrong clock do not
+    /// matter once the clock is right.
     static func heldProof(of device: DeviceID, at now: UnixTime) -> [ReplayClaim] {
         [0, 1].map { next in
             withUnsafeBytes(of: (now.seconds / 60 + next).bigEndian) { ReplayClaim(.heldProof, $0, device) }

@@ -4,12 +4,18 @@ internal import AuthService
 extension Schema {
     /// Evicts expired challenges first, which are kept only to explain their refusal.
     static let expiredChallengesFirst = [
+        evictChallenges(
+            "CREATE OR REPLACE", "expires_at >= extract(epoch FROM clock_timestamp()), place DESC, expires_at")
+    ]
+
+    /// A function that, if there are more than `most` challenges, evicts those beyond `most`, and `slack` more, in this order. `place` is 1 for
+    /// the newest challenge of a source.
+    private static func evictChallenges(_ creation: String, _ order: String) -> String {
         """
-        CREATE OR REPLACE FUNCTION evict_challenges(most bigint, slack bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+        \(creation) FUNCTION evict_challenges(most bigint, slack bigint) RETURNS bigint LANGUAGE plpgsql AS $$
         DECLARE
           excess bigint;
           evicted bigint;
-          clock bigint := extract(epoch FROM clock_timestamp());
         BEGIN
           IF NOT pg_try_advisory_xact_lock(\(AdvisoryLock.challenges.keys)) THEN RETURN 0; END IF;
           SELECT count(*) - most INTO excess FROM challenges;
@@ -19,12 +25,12 @@ extension Schema {
               SELECT challenge, expires_at,
                 row_number() OVER (PARTITION BY source ORDER BY expires_at DESC, challenge) AS place
               FROM challenges) AS placed
-            ORDER BY expires_at >= clock, place DESC, expires_at LIMIT excess + slack);
+            ORDER BY \(order) LIMIT excess + slack);
           GET DIAGNOSTICS evicted = ROW_COUNT;
           RETURN evicted;
         END $$
         """
-    ]
+    }
 
     /// Challenges, in a ring of tables by their expiry. A table is truncated when all its challenges have expired.
     ///
@@ -45,27 +51,8 @@ extension Schema {
         ]
         + (0..<slots).map { "CREATE UNLOGGED TABLE challenges_\($0) PARTITION OF challenges FOR VALUES IN (\($0))" } + [
             "CREATE INDEX challenges_by_value ON challenges (challenge)",
-            // If there are more than `most` challenges, evicts those beyond `most`, and `slack` more. Each evicted challenge is
-            // the oldest one of the source that has the most challenges left.
-            """
-            CREATE FUNCTION evict_challenges(most bigint, slack bigint) RETURNS bigint LANGUAGE plpgsql AS $$
-            DECLARE
-              excess bigint;
-              evicted bigint;
-            BEGIN
-              IF NOT pg_try_advisory_xact_lock(\(AdvisoryLock.challenges.keys)) THEN RETURN 0; END IF;
-              SELECT count(*) - most INTO excess FROM challenges;
-              IF excess <= 0 THEN RETURN 0; END IF;
-              DELETE FROM challenges WHERE challenge IN (
-                SELECT challenge FROM (
-                  SELECT challenge, expires_at,
-                    row_number() OVER (PARTITION BY source ORDER BY expires_at DESC, challenge) AS place
-                  FROM challenges) AS placed
-                ORDER BY place DESC, expires_at LIMIT excess + slack);
-              GET DIAGNOSTICS evicted = ROW_COUNT;
-              RETURN evicted;
-            END $$
-            """,
+            // Each evicted challenge is the oldest one of the source that has the most challenges left.
+            evictChallenges("CREATE", "place DESC, expires_at"),
             """
             CREATE FUNCTION purge_challenges(clock bigint) RETURNS void LANGUAGE plpgsql AS $$
             DECLARE

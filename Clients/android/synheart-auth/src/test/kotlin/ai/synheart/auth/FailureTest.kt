@@ -195,7 +195,7 @@ class FailureTest {
             service.device(appId, register().deviceId, "reject")
             expect<AttestationFailed>(Recovery.NONE) { register() }
             val rejected = record().journal
-            // The key's attestation names a used challenge. A new key would make a new device that nobody has rejected.
+            // The key's attestation names a used challenge. With a new key, the phone would register again in spite of the rejection.
             restart()
             expect<AttestationFailed>(Recovery.RESET) { register() }
             expect<AttestationFailed>(Recovery.RESET) { register() }
