@@ -142,14 +142,17 @@ struct ContentChecks {
         do { try service.apps.check(record) } catch {
             return report.fail(name, "the record cannot be used: \(error)", do: "mend it with `apps change`")
         }
-        for fault in record.sourceFaults { report.fail(name, fault, do: "mend it with `apps change`") }
+        let faults = record.sourceFaults
+        for fault in faults { report.fail(name, fault, do: "mend it with `apps change`") }
         for (message, advice) in doubts(record) { report.warn(name, message, do: advice) }
         // An element of `trust_anchors` may have several certificates.
         let texts = (record.ios?.trustAnchors ?? []) + (record.android?.trustAnchors ?? [])
         for anchor in texts.flatMap({ (try? PEMDocument.parseMultiple(pemString: $0)) ?? [] }) {
             check(anchor, of: name, &report)
         }
-        report.ok(name, "channel \(record.buildChannel.rawValue), mode \(record.mode.rawValue)")
+        if faults.isEmpty {
+            report.ok(name, "channel \(record.buildChannel.rawValue), mode \(record.mode.rawValue)")
+        }
     }
 
     /// The settings that are allowed, but seldom intended.
